@@ -1,0 +1,275 @@
+"""An agent host in which every ability is a pip package.
+
+The public names are below and are imported when first used, so that `import pegboard` costs next to
+nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from pegboard._version import __version__
+
+if TYPE_CHECKING:
+    from pegboard.contracts.blob import BlobRef, Blobs
+    from pegboard.contracts.caller import Caller, ToolFilter
+    from pegboard.contracts.channel import Channel, ChannelInfo, Delivery, Inbox, TurnOutcome
+    from pegboard.contracts.clock import Clock, SystemClock
+    from pegboard.contracts.context import (
+        CallInfo,
+        Family,
+        PluginContext,
+        RunResult,
+        RunSpec,
+        ToolContext,
+    )
+    from pegboard.contracts.effects import Access, Effect, EffectsBy, PolicyClass
+    from pegboard.contracts.errors import PegboardError, PluginError, SandboxError, ToolFailure
+    from pegboard.contracts.hook_events import (
+        HostStarted,
+        HostStopping,
+        MessageGuardEvent,
+        MessageInEvent,
+        MessageOutEvent,
+        ModelCalled,
+        ModelRequestEvent,
+        ObservedEvent,
+        PluginStateChanged,
+        ToolArgumentsEvent,
+        ToolCalled,
+        ToolGuardEvent,
+        ToolResultEvent,
+        TurnBegan,
+        TurnEnded,
+    )
+    from pegboard.contracts.hookspecs import API_VERSION, hookimpl
+    from pegboard.contracts.message import (
+        Attachment,
+        CallResult,
+        InboundMessage,
+        Message,
+        OutboundMessage,
+        ToolCall,
+    )
+    from pegboard.contracts.provider import (
+        ChatRequest,
+        Done,
+        ModelAnswer,
+        ModelCaps,
+        ModelInfo,
+        Notice,
+        Provider,
+        ProviderError,
+        ProviderEvent,
+        ProviderInfo,
+        ProviderState,
+        Restart,
+        Start,
+        TextDelta,
+        ThinkingDelta,
+        ToolCallDelta,
+        ToolCallStart,
+        ToolDeclaration,
+        Usage,
+    )
+    from pegboard.contracts.result import (
+        AddTools,
+        File,
+        Handoff,
+        Image,
+        Suspend,
+        Terminate,
+        Text,
+        ToolError,
+        ToolResult,
+    )
+    from pegboard.contracts.sandbox import (
+        Captured,
+        Command,
+        Completed,
+        FileStat,
+        Grant,
+        Sandbox,
+        SandboxBackend,
+        SandboxInfo,
+        SandboxReport,
+        SandboxSpec,
+    )
+    from pegboard.contracts.skill import SkillInfo, SkillSource
+    from pegboard.contracts.stream import StreamEvent
+    from pegboard.contracts.tool import (
+        Arg,
+        Intent,
+        Needs,
+        OutputLimits,
+        RegisteredTool,
+        Tool,
+        ToolHelp,
+        ToolSpec,
+    )
+    from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
+    from pegboard.host import Host, HostOptions, open_host
+    from pegboard.plugins.declaration import Contribution, Plugin, PluginInfo, tool
+    from pegboard.tools.intents import match_intent
+
+_MODULES: Final = {
+    "contracts.blob": "BlobRef Blobs",
+    "contracts.caller": "Caller ToolFilter",
+    "contracts.channel": "Channel ChannelInfo Delivery Inbox TurnOutcome",
+    "contracts.clock": "Clock SystemClock",
+    "contracts.context": "CallInfo Family PluginContext RunResult RunSpec ToolContext",
+    "contracts.effects": "Access Effect EffectsBy PolicyClass",
+    "contracts.errors": "PegboardError PluginError SandboxError ToolFailure",
+    "contracts.hook_events": (
+        "HostStarted HostStopping MessageGuardEvent MessageInEvent MessageOutEvent ModelCalled "
+        "ModelRequestEvent ObservedEvent PluginStateChanged ToolArgumentsEvent ToolCalled "
+        "ToolGuardEvent ToolResultEvent TurnBegan TurnEnded"
+    ),
+    "contracts.hookspecs": "API_VERSION hookimpl",
+    "contracts.message": "Attachment CallResult InboundMessage Message OutboundMessage ToolCall",
+    "contracts.provider": (
+        "ChatRequest Done ModelAnswer ModelCaps ModelInfo Notice Provider ProviderError "
+        "ProviderEvent ProviderInfo ProviderState Restart Start TextDelta ThinkingDelta "
+        "ToolCallDelta ToolCallStart ToolDeclaration Usage"
+    ),
+    "contracts.result": ("AddTools File Handoff Image Suspend Terminate Text ToolError ToolResult"),
+    "contracts.sandbox": (
+        "Captured Command Completed FileStat Grant Sandbox SandboxBackend SandboxInfo "
+        "SandboxReport SandboxSpec"
+    ),
+    "contracts.skill": "SkillInfo SkillSource",
+    "contracts.stream": "StreamEvent",
+    "contracts.tool": "Arg Intent Needs OutputLimits RegisteredTool Tool ToolHelp ToolSpec",
+    "contracts.verdict": "Ask Deny Outcome Verdict",
+    "host": "Host HostOptions open_host",
+    "plugins.declaration": "Contribution Plugin PluginInfo tool",
+    "tools.intents": "match_intent",
+}
+_WHERE: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = [
+    "API_VERSION",
+    "Access",
+    "AddTools",
+    "Arg",
+    "Ask",
+    "Attachment",
+    "BlobRef",
+    "Blobs",
+    "CallInfo",
+    "CallResult",
+    "Caller",
+    "Captured",
+    "Channel",
+    "ChannelInfo",
+    "ChatRequest",
+    "Clock",
+    "Command",
+    "Completed",
+    "Contribution",
+    "Delivery",
+    "Deny",
+    "Done",
+    "Effect",
+    "EffectsBy",
+    "Family",
+    "File",
+    "FileStat",
+    "Grant",
+    "Handoff",
+    "Host",
+    "HostOptions",
+    "HostStarted",
+    "HostStopping",
+    "Image",
+    "InboundMessage",
+    "Inbox",
+    "Intent",
+    "Message",
+    "MessageGuardEvent",
+    "MessageInEvent",
+    "MessageOutEvent",
+    "ModelAnswer",
+    "ModelCalled",
+    "ModelCaps",
+    "ModelInfo",
+    "ModelRequestEvent",
+    "Needs",
+    "Notice",
+    "ObservedEvent",
+    "OutboundMessage",
+    "Outcome",
+    "OutputLimits",
+    "PegboardError",
+    "Plugin",
+    "PluginContext",
+    "PluginError",
+    "PluginInfo",
+    "PluginStateChanged",
+    "PolicyClass",
+    "Provider",
+    "ProviderError",
+    "ProviderEvent",
+    "ProviderInfo",
+    "ProviderState",
+    "RegisteredTool",
+    "Restart",
+    "RunResult",
+    "RunSpec",
+    "Sandbox",
+    "SandboxBackend",
+    "SandboxError",
+    "SandboxInfo",
+    "SandboxReport",
+    "SandboxSpec",
+    "SkillInfo",
+    "SkillSource",
+    "Start",
+    "StreamEvent",
+    "Suspend",
+    "SystemClock",
+    "Terminate",
+    "Text",
+    "TextDelta",
+    "ThinkingDelta",
+    "Tool",
+    "ToolArgumentsEvent",
+    "ToolCall",
+    "ToolCallDelta",
+    "ToolCallStart",
+    "ToolCalled",
+    "ToolContext",
+    "ToolDeclaration",
+    "ToolError",
+    "ToolFailure",
+    "ToolFilter",
+    "ToolGuardEvent",
+    "ToolHelp",
+    "ToolResult",
+    "ToolResultEvent",
+    "ToolSpec",
+    "TurnBegan",
+    "TurnEnded",
+    "TurnOutcome",
+    "Usage",
+    "Verdict",
+    "__version__",
+    "hookimpl",
+    "match_intent",
+    "open_host",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pegboard' has no attribute {name!r}")
+    value = getattr(import_module(f"pegboard.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

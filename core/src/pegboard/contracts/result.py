@@ -1,0 +1,170 @@
+"""What a tool call returns, channel by channel: to the model, to programs, to a UI, to the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pegboard.contracts.blob import BlobRef
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image, kept as a blob."""
+
+    blob: BlobRef
+    alt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, kept as a blob."""
+
+    blob: BlobRef
+
+
+Part = Text | Image | File
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """Why a call did not do its job.
+
+    Args:
+        code: Stable identifier: `not_found`, `invalid_arguments`, `timeout`, `cancelled`, `denied`
+            ...
+        message: What happened.
+        fix: What to do next, or None.
+        retryable: True when the same call may succeed later.
+    """
+
+    code: str
+    message: str
+    fix: str | None = None
+    retryable: bool = False
+
+    def text(self) -> str:
+        """Return the sentence the model reads."""
+        return f"Error: {self.message}" + (f" {self.fix}" if self.fix else "")
+
+
+@dataclass(frozen=True, slots=True)
+class AddTools:
+    """Declare these tools to the model from the next step on."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """Continue the conversation with another named agent."""
+
+    agent: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """End the turn without another model call; the side effect was the reply."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """The call waits for a person's answer; it has not run.
+
+    Args:
+        question: What the person is asked, complete in itself.
+        rule: The rule that asked.
+    """
+
+    question: str
+    rule: str = ""
+
+
+Control = AddTools | Handoff | Terminate | Suspend
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """The result of one call.
+
+    Args:
+        output: What the model reads.
+        structured: A JSON-serialisable value for programs and scripts, or None.
+        details: Facts for a UI (`diff`, `line_count`, `duration_ms`, `spilled`); never sent to the
+            model.
+        artifacts: Blobs that the call made and that shall outlive it.
+        error: Set when the call did not do its job; `output` may then hold what it had so far.
+        outside: True when the text comes from outside and must be fenced; None = as declared.
+        control: What the loop shall do next, or None.
+    """
+
+    output: str | Sequence[Part] = ""
+    structured: Any = None
+    details: dict[str, Any] = field(default_factory=dict)
+    artifacts: tuple[BlobRef, ...] = ()
+    error: ToolError | None = None
+    outside: bool | None = None
+    control: Control | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the output, with a line in place of each image or file."""
+        if isinstance(self.output, str):
+            return self.output
+        return "\n".join(_part_text(part) for part in self.output)
+
+    @classmethod
+    def failed(
+        cls,
+        code: str,
+        message: str,
+        *,
+        fix: str | None = None,
+        retryable: bool = False,
+        output: str = "",
+        details: Mapping[str, Any] | None = None,
+        outside: bool | None = None,
+    ) -> ToolResult:
+        """Return the result of a call that did not do its job."""
+        error = ToolError(code, message, fix, retryable)
+        return cls(output=output, error=error, details=dict(details or {}), outside=outside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-serialisable data."""
+        data: dict[str, Any] = {"output": self.text}
+        if self.structured is not None:
+            data["structured"] = self.structured
+        if self.details:
+            data["details"] = self.details
+        if self.artifacts:
+            data["artifacts"] = [blob.to_dict() for blob in self.artifacts]
+        if self.error is not None:
+            data["error"] = {
+                "code": self.error.code,
+                "message": self.error.message,
+                "fix": self.error.fix,
+                "retryable": self.error.retryable,
+            }
+        return data
+
+
+Truncation = Literal["head", "tail", "both"]
+
+
+def _part_text(part: Part) -> str:
+    if isinstance(part, Text):
+        return part.text
+    kind = "image" if isinstance(part, Image) else "file"
+    label = part.blob.name or part.blob.id
+    return f"[{kind} {label}, {part.blob.media_type}, {part.blob.size} bytes]"

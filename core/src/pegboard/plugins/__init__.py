@@ -1,0 +1,1 @@
+"""The plugin machinery: found by metadata, decided by pure functions, imported at first use."""

@@ -1,0 +1,348 @@
+"""How a plugin's code says what it brings: the `Plugin` object and the `tool` mark.
+
+Imported by every plugin, so it is light: no pydantic, no schema is made here. `build` derives the
+    manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
+
+from pegboard.contracts.effects import (
+    Audience,
+    Effect,
+    Exposure,
+    OnInterrupt,
+    PolicyClass,
+    ToolKind,
+)
+from pegboard.contracts.hookspecs import hookimpl
+from pegboard.contracts.tool import (
+    DEFAULT_LIMITS,
+    DEFAULT_TIMEOUT_S,
+    NO_HELP,
+    NO_NEEDS,
+    Intent,
+    Needs,
+    OutputLimits,
+    ToolHelp,
+)
+
+if TYPE_CHECKING:
+    from pegboard.contracts.context import PluginContext
+    from pegboard.contracts.service import Restart
+
+F = TypeVar("F", bound=Callable[..., Any])
+Factory = Callable[..., Any]
+TOOL_MARK: Final = "__pegboard_tool__"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFacts:
+    """What an author states beside the function itself; `ToolSpec` says what each means."""
+
+    name: str = ""
+    effects: frozenset[Effect] | None = None
+    effects_by: Mapping[str, Mapping[str, Iterable[Effect]]] | None = None
+    category: str = "general"
+    audience: Audience = "any"
+    attended: str | None = None
+    capability: str | None = None
+    policy_class: PolicyClass | None = None
+    exposure: Exposure = "direct"
+    aliases: tuple[str, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    help: ToolHelp = NO_HELP
+    needs: Needs = NO_NEEDS
+    on_interrupt: OnInterrupt | None = None
+    limits: OutputLimits = DEFAULT_LIMITS
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    outside: bool | None = None
+    available: Callable[..., str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """One thing that a plugin brings, of a kind other than tool.
+
+    Args:
+        kind: `provider`, `channel`, `sandbox`, `skill_source`, `command`, or a kind that a plugin
+            defines.
+        name: Name of the type; configured instances refer to it.
+        factory: Called as `factory(context, settings)` with a `PluginContext` and the instance's
+            validated settings; a `command` factory takes nothing and returns a `click.Command`.
+        summary: One line for people.
+        config: `module:Class` of the pydantic model of an instance's settings, or None.
+        facts: JSON-serialisable facts that boot and search may read without importing.
+    """
+
+    kind: str
+    name: str
+    factory: Factory
+    summary: str = ""
+    config: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyFacts:
+    """Tools that a plugin adds and removes while it runs, and the most that they may be.
+
+    Args:
+        prefix: Every name of the family begins with it.
+        effects: Ceiling; None = unknown, the most dangerous.
+        audience: `owner` hides the whole family from guests.
+        kind: `tool` or `mcp`.
+    """
+
+    prefix: str
+    effects: frozenset[Effect] | None
+    audience: Audience = "any"
+    kind: ToolKind = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundFacts:
+    """A background service: `run(context)` runs for as long as the plugin is active."""
+
+    name: str
+    run: Callable[[PluginContext], Awaitable[None]]
+    restart: Restart = "on_failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginInfo:
+    """What a plugin says about itself as a whole.
+
+    Args:
+        api: Range of the hook API it works with.
+        summary: One line; the module's docstring when empty.
+        config: `module:Class` of the pydantic model of `[plugins.<id>]`, or None.
+        secrets: Names of the secrets it may read.
+        needs: What must be present, or the plugin is `missing-need`.
+        before, after: Ids of plugins that it must be ordered before or after.
+        activate: `boot` = imported when the host starts; `use` = at first use.
+    """
+
+    api: str = ">=1,<2"
+    summary: str = ""
+    config: str | None = None
+    secrets: tuple[str, ...] = ()
+    needs: Needs = NO_NEEDS
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    activate: Literal["use", "boot"] = "use"
+
+
+def tool(function: F | None = None, /, **facts: Any) -> Any:
+    """Mark a function as a tool; keywords are the fields of `ToolFacts`.
+
+    The function's name, annotations and docstring become name, parameters and description when the
+    manifest
+    is built. A first parameter named `ctx` receives the `ToolContext`. `def` functions run in a
+    thread.
+
+    Raises:
+        TypeError: When a keyword is no field of `ToolFacts`.
+    """
+
+    def mark(function: F) -> F:
+        setattr(function, TOOL_MARK, _tool_facts(function.__name__, facts))
+        return function
+
+    return mark if function is None else mark(function)
+
+
+class Plugin:
+    """A plugin: a pluggy plugin whose members collect what it brings.
+
+    Compared by identity, as pluggy needs. Assign one to a module-level name and point the entry
+    point
+    `pegboard.plugins` at it.
+    """
+
+    def __init__(
+        self,
+        *,
+        api: str = ">=1,<2",
+        summary: str = "",
+        config: str | None = None,
+        secrets: Sequence[str] = (),
+        needs: Needs = NO_NEEDS,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        activate: Literal["use", "boot"] = "use",
+    ) -> None:
+        self.info = PluginInfo(
+            api=api,
+            summary=summary,
+            config=config,
+            secrets=tuple(secrets),
+            needs=needs,
+            before=tuple(before),
+            after=tuple(after),
+            activate=activate,
+        )
+        self.families: list[FamilyFacts] = []
+        self.backgrounds: list[BackgroundFacts] = []
+        self.services: dict[str, Callable[[PluginContext], Any]] = {}
+        self.hook_events: dict[str, tuple[str, ...]] = {}
+        self.lifespan_function: Callable[[PluginContext], AsyncIterator[Any]] | None = None
+        self._tools: list[Any] = []
+        self._contributions: list[Contribution] = []
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(self, /, **facts: Any) -> Callable[[F], F]: ...
+    def tool(self, function: F | None = None, /, **facts: Any) -> Any:
+        """Add a function as a tool; keywords are the fields of `ToolFacts`."""
+
+        def add(function: F) -> F:
+            self._tools.append(tool(function, **facts))
+            return function
+
+        return add if function is None else add(function)
+
+    def add_tools(self, *tools: Any) -> None:
+        """Add tools that are defined elsewhere: functions marked with `tool`, or `Tool` objects."""
+        self._tools.extend(tools)
+
+    def provider(self, name: str, **facts: Any) -> Callable[[F], F]:
+        """Add a model provider type; the decorated factory takes `(context, settings)`."""
+        return self._adder("provider", name, facts)
+
+    def channel(self, name: str, **facts: Any) -> Callable[[F], F]:
+        """Add a channel type; the decorated factory takes `(context, settings)`."""
+        return self._adder("channel", name, facts)
+
+    def sandbox(self, name: str, **facts: Any) -> Callable[[F], F]:
+        """Add a sandbox type; the decorated factory takes `(context, settings)`."""
+        return self._adder("sandbox", name, facts)
+
+    def skill_source(self, name: str, **facts: Any) -> Callable[[F], F]:
+        """Add a skill source type; the decorated factory takes `(context, settings)`."""
+        return self._adder("skill_source", name, facts)
+
+    def contribute(self, kind: str, name: str, factory: Factory, **facts: Any) -> None:
+        """Add a contribution of a further kind, e.g. `command`, or a kind that another plugin
+        defines.
+
+        Keywords `summary` and `config` are those of `Contribution`; all others are its facts.
+        """
+        summary, config = facts.pop("summary", ""), facts.pop("config", None)
+        self._contributions.append(
+            Contribution(
+                kind=kind, name=name, factory=factory, summary=summary, config=config, facts=facts
+            )
+        )
+
+    def hook(self, function: F | None = None, /, *, events: Iterable[str] = ()) -> Any:
+        """Implement the behaviour hook that the function is named after.
+
+        Args:
+            function: `def` or `async def`, with the one parameter `event`.
+            events: For `pegboard_event`: the event types wanted; empty = all.
+        """
+
+        def add(function: F) -> F:
+            name = function.__name__
+            self.hook_events[name] = tuple(events)
+            setattr(self, name, hookimpl(function))
+            return function
+
+        return add if function is None else add(function)
+
+    def lifespan(self, function: F) -> F:
+        """Run an async generator around the active time; it yields `context.state`."""
+        self.lifespan_function = function
+        return function
+
+    def background(self, name: str, *, restart: Restart = "on_failure") -> Callable[[F], F]:
+        """Add a background service; `run(context)` lives as long as the plugin is active."""
+
+        def add(function: F) -> F:
+            self.backgrounds.append(BackgroundFacts(name=name, run=function, restart=restart))
+            return function
+
+        return add
+
+    def service(self, name: str) -> Callable[[F], F]:
+        """Offer an object to other plugins; `make(context)` is called once, at first use."""
+
+        def add(function: F) -> F:
+            self.services[name] = function
+            return function
+
+        return add
+
+    def family(
+        self,
+        prefix: str,
+        *,
+        effects: Iterable[Effect] | None,
+        audience: Audience = "any",
+        kind: ToolKind = "tool",
+    ) -> None:
+        """Declare that tools with this prefix come and go while the plugin is active."""
+        ceiling = None if effects is None else frozenset(effects)
+        self.families.append(
+            FamilyFacts(prefix=prefix, effects=ceiling, audience=audience, kind=kind)
+        )
+
+    @hookimpl
+    def pegboard_tools(self) -> Sequence[Any]:
+        """Return the tools added to this plugin."""
+        return tuple(self._tools)
+
+    @hookimpl
+    def pegboard_providers(self) -> Sequence[Contribution]:
+        """Return the provider types added to this plugin."""
+        return self._of_kind("provider")
+
+    @hookimpl
+    def pegboard_channels(self) -> Sequence[Contribution]:
+        """Return the channel types added to this plugin."""
+        return self._of_kind("channel")
+
+    @hookimpl
+    def pegboard_sandboxes(self) -> Sequence[Contribution]:
+        """Return the sandbox types added to this plugin."""
+        return self._of_kind("sandbox")
+
+    @hookimpl
+    def pegboard_skill_sources(self) -> Sequence[Contribution]:
+        """Return the skill source types added to this plugin."""
+        return self._of_kind("skill_source")
+
+    @hookimpl
+    def pegboard_contributions(self) -> Sequence[Contribution]:
+        """Return the contributions of further kinds added to this plugin."""
+        own = {"provider", "channel", "sandbox", "skill_source"}
+        return tuple(item for item in self._contributions if item.kind not in own)
+
+    def _of_kind(self, kind: str) -> Sequence[Contribution]:
+        return tuple(item for item in self._contributions if item.kind == kind)
+
+    def _adder(self, kind: str, name: str, facts: dict[str, Any]) -> Callable[[F], F]:
+        def add(factory: F) -> F:
+            self.contribute(kind, name, factory, **facts)
+            return factory
+
+        return add
+
+
+def _tool_facts(name: str, facts: dict[str, Any]) -> ToolFacts:
+    given = dict(facts)
+    for field_name in ("aliases", "intents"):
+        if field_name in given:
+            given[field_name] = tuple(given[field_name])
+    if given.get("effects") is not None:
+        given["effects"] = frozenset(given["effects"])
+    given["intents"] = tuple(
+        Intent(item) if isinstance(item, str) else item for item in given.get("intents", ())
+    )
+    given.setdefault("name", name)
+    return ToolFacts(**given)
