@@ -19,7 +19,7 @@ from pegboard.contracts.sandbox import Sandbox
 from pegboard.contracts.tool import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # plain: two are made for every call
 class CallInfo:
     """The call that a tool is answering.
 
@@ -65,14 +65,20 @@ class PluginContext(Protocol):
     id: str
     config: Any
     """The plugin's settings: an instance of its pydantic model, or a dict when it has none."""
-    data_dir: Path
-    """A folder of the plugin's own, created on first use."""
     clock: Clock
     log: Logger
-    families: Mapping[str, Family]
-    """By prefix, as the manifest declares them."""
     state: Any
     """What the plugin's lifespan yielded, or None."""
+
+    @property
+    def data_dir(self) -> Path:
+        """A folder of the plugin's own, created on first use."""
+        ...
+
+    @property
+    def families(self) -> Mapping[str, Family]:
+        """Its dynamic tools, by prefix, as the manifest declares them."""
+        ...
 
     def secret(self, name: str) -> str:
         """Return a secret that the manifest declares.
@@ -163,7 +169,7 @@ Progress = Callable[..., Awaitable[None]]
 Invoke = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ToolContext:
     """All that a call may use. Ten members, counted by a test.
 

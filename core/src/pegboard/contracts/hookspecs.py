@@ -10,9 +10,15 @@ event and may return at most one result, `def` or `async def`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
+
+from pegboard.contracts.hook_names import API_VERSION as API_VERSION
+from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS as BEHAVIOUR_HOOKS
+from pegboard.contracts.hook_names import CONTRIBUTION_HOOKS as CONTRIBUTION_HOOKS
+from pegboard.contracts.hook_names import HOOK_NAMES as HOOK_NAMES
+from pegboard.contracts.hook_names import HookKind as HookKind
 
 if TYPE_CHECKING:
     from pegboard.contracts.hook_events import (
@@ -31,13 +37,9 @@ if TYPE_CHECKING:
     from pegboard.contracts.verdict import Ask, Deny
 
 PROJECT: Final = "pegboard"
-API_VERSION: Final = "1.0"
-"""Version of this hook API: minor = hooks or event fields added, major = something removed."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-
-HookKind = Literal["contribution", "observe", "transform", "guard"]
 
 
 @hookspec
@@ -130,26 +132,3 @@ def pegboard_tool_guard(event: ToolGuardEvent) -> Ask | Deny | None:
 def pegboard_message_guard(event: MessageGuardEvent) -> Ask | Deny | None:
     """Judge a message before it becomes a turn; same rules as for a call."""
     raise AssertionError
-
-
-CONTRIBUTION_HOOKS: Final[Mapping[str, str]] = {
-    "pegboard_tools": "tool",
-    "pegboard_providers": "provider",
-    "pegboard_channels": "channel",
-    "pegboard_sandboxes": "sandbox",
-    "pegboard_skill_sources": "skill_source",
-    "pegboard_contributions": "",
-}
-"""Contribution hook to the kind of what it returns; "" = each contribution names its own."""
-
-BEHAVIOUR_HOOKS: Final[Mapping[str, HookKind]] = {
-    "pegboard_event": "observe",
-    "pegboard_message_in": "transform",
-    "pegboard_model_request": "transform",
-    "pegboard_tool_arguments": "transform",
-    "pegboard_tool_result": "transform",
-    "pegboard_message_out": "transform",
-    "pegboard_tool_guard": "guard",
-    "pegboard_message_guard": "guard",
-}
-HOOK_NAMES: Final[tuple[str, ...]] = (*CONTRIBUTION_HOOKS, *BEHAVIOUR_HOOKS)

@@ -52,8 +52,13 @@ class ToolError:
     retryable: bool = False
 
     def text(self) -> str:
-        """Return the sentence the model reads."""
-        return f"Error: {self.message}" + (f" {self.fix}" if self.fix else "")
+        """Return what the model reads: what happened, then what to do."""
+        if not self.fix:
+            return f"Error: {self.message}"
+        if "\n" in self.message:
+            return f"Error: {self.message}\n{self.fix}"
+        stop = "" if self.message.endswith((".", "!", "?", ":")) else "."
+        return f"Error: {self.message}{stop} {self.fix}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Arg:
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         """Add the keywords to the schema that pydantic made of the annotation."""
         schema = dict(handler(core))
-        listy = schema.get("type") == "array"
+        branches = (schema, *schema.get("anyOf", ()))  # `list[str] | None` has no type of its own
+        listy = any(branch.get("type") == "array" for branch in branches)
         words = {
             "description": self.description or None,
             "minimum": self.ge,

@@ -1,15 +1,16 @@
 """How a plugin's code says what it brings: the `Plugin` object and the `tool` mark.
 
 Imported by every plugin, so it is light: no pydantic, no schema is made here. `build` derives the
-    manifest.
+manifest.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
+from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.effects import (
     Audience,
     Effect,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pegboard.contracts.service import Restart
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 Factory = Callable[..., Any]
 TOOL_MARK: Final = "__pegboard_tool__"
 
@@ -136,16 +138,19 @@ class PluginInfo:
     activate: Literal["use", "boot"] = "use"
 
 
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(**facts: Any) -> Callable[[F], F]: ...
 def tool(function: F | None = None, /, **facts: Any) -> Any:
     """Mark a function as a tool; keywords are the fields of `ToolFacts`.
 
     The function's name, annotations and docstring become name, parameters and description when the
-    manifest
-    is built. A first parameter named `ctx` receives the `ToolContext`. `def` functions run in a
-    thread.
+    manifest is built. A first parameter named `ctx` receives the `ToolContext`. `def` functions run
+    in a thread.
 
     Raises:
-        TypeError: When a keyword is no field of `ToolFacts`.
+        TypeError: When a keyword is no field of `ToolFacts`, or a string stands for several names.
     """
 
     def mark(function: F) -> F:
@@ -159,8 +164,7 @@ class Plugin:
     """A plugin: a pluggy plugin whose members collect what it brings.
 
     Compared by identity, as pluggy needs. Assign one to a module-level name and point the entry
-    point
-    `pegboard.plugins` at it.
+    point `pegboard.plugins` at it.
     """
 
     def __init__(
@@ -179,10 +183,10 @@ class Plugin:
             api=api,
             summary=summary,
             config=config,
-            secrets=tuple(secrets),
+            secrets=_names("secrets", secrets),
             needs=needs,
-            before=tuple(before),
-            after=tuple(after),
+            before=_names("before", before),
+            after=_names("after", after),
             activate=activate,
         )
         self.families: list[FamilyFacts] = []
@@ -239,24 +243,44 @@ class Plugin:
             )
         )
 
+    @overload
+    def hook(self, function: F, /, *, events: Iterable[str] = ()) -> F: ...
+    @overload
+    def hook(self, /, *, events: Iterable[str] = ()) -> Callable[[F], F]: ...
     def hook(self, function: F | None = None, /, *, events: Iterable[str] = ()) -> Any:
         """Implement the behaviour hook that the function is named after.
+
+        A `def` runs on the event loop and must be quick; what waits is an `async def`.
 
         Args:
             function: `def` or `async def`, with the one parameter `event`.
             events: For `pegboard_event`: the event types wanted; empty = all.
+
+        Raises:
+            TypeError: When the name is taken: by an earlier implementation, or by a member of
+                `Plugin`.
         """
 
         def add(function: F) -> F:
             name = function.__name__
-            self.hook_events[name] = tuple(events)
+            if name in self.hook_events:
+                raise TypeError(f"hook {name} is implemented twice in one plugin")
+            if hasattr(self, name):
+                raise TypeError(f"{name} is no behaviour hook; it is a member of Plugin")
+            self.hook_events[name] = _names("events", events)
             setattr(self, name, hookimpl(function))
             return function
 
         return add if function is None else add(function)
 
     def lifespan(self, function: F) -> F:
-        """Run an async generator around the active time; it yields `context.state`."""
+        """Run an async generator around the active time; it yields `context.state` once.
+
+        Raises:
+            TypeError: When the plugin has one already.
+        """
+        if self.lifespan_function is not None:
+            raise TypeError("a plugin has one lifespan")
         self.lifespan_function = function
         return function
 
@@ -270,9 +294,15 @@ class Plugin:
         return add
 
     def service(self, name: str) -> Callable[[F], F]:
-        """Offer an object to other plugins; `make(context)` is called once, at first use."""
+        """Offer an object to other plugins; `make(context)`, a `def`, is called once, at first use.
+
+        Raises:
+            TypeError: When the plugin offers a service of that name already.
+        """
 
         def add(function: F) -> F:
+            if name in self.services:
+                raise TypeError(f"service {name} is offered twice in one plugin")
             self.services[name] = function
             return function
 
@@ -287,7 +317,7 @@ class Plugin:
         kind: ToolKind = "tool",
     ) -> None:
         """Declare that tools with this prefix come and go while the plugin is active."""
-        ceiling = None if effects is None else frozenset(effects)
+        ceiling = None if effects is None else frozenset(_listed("effects", effects))
         self.families.append(
             FamilyFacts(prefix=prefix, effects=ceiling, audience=audience, kind=kind)
         )
@@ -335,14 +365,28 @@ class Plugin:
 
 
 def _tool_facts(name: str, facts: dict[str, Any]) -> ToolFacts:
-    given = dict(facts)
-    for field_name in ("aliases", "intents"):
-        if field_name in given:
-            given[field_name] = tuple(given[field_name])
-    if given.get("effects") is not None:
-        given["effects"] = frozenset(given["effects"])
+    known = {item.name for item in fields(ToolFacts)}
+    for keyword in facts.keys() - known:
+        raise TypeError(f"a tool has no {keyword!r}{did_you_mean(keyword, known)}")
+    given: dict[str, Any] = {"name": name, **facts}
+    given["aliases"] = _names("aliases", given.get("aliases", ()))
     given["intents"] = tuple(
-        Intent(item) if isinstance(item, str) else item for item in given.get("intents", ())
+        Intent(item) if isinstance(item, str) else item
+        for item in _listed("intents", given.get("intents", ()))
     )
-    given.setdefault("name", name)
+    if given.get("effects") is not None:
+        given["effects"] = frozenset(_names("effects", given["effects"]))
     return ToolFacts(**given)
+
+
+def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return several names, in an order that does not depend on the hash seed."""
+    listed = _listed(what, names)
+    return tuple(sorted(listed)) if isinstance(names, set | frozenset) else tuple(listed)
+
+
+def _listed(what: str, values: Iterable[T]) -> Iterable[T]:
+    # "abc" would quietly become three names
+    if isinstance(values, str):
+        raise TypeError(f"{what} takes several names: write [{values!r}]")
+    return values
