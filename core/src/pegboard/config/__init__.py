@@ -1,0 +1,1 @@
+"""Settings: where files are, how they are read, checked, edited, and where secrets are kept."""

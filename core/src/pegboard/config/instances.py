@@ -1,0 +1,152 @@
+"""Configured instances of the types that plugins contribute.
+
+`[providers.groq] type = "openai"` makes an instance named groq. A type that nobody has configured
+and that needs no settings gets one instance, named like the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pegboard.config.keys import join_key
+from pegboard.config.load import Config
+from pegboard.config.nearest import did_you_mean, nearest
+from pegboard.config.schema import Problem, check, defaults, schema_fault
+
+
+class ContributedType(NamedTuple):
+    """A type that config can make instances of: who brings it, its name, its settings' schema."""
+
+    plugin: str
+    name: str
+    config: Mapping[str, Any] | None = None
+
+
+class Instance(NamedTuple):
+    """One instance; `settings` holds what was configured over the type's defaults."""
+
+    name: str
+    kind: str
+    type: str
+    plugin: str
+    settings: Mapping[str, Any]
+
+
+class Configured(NamedTuple):
+    """The instances of one kind, sorted by name, and what is wrong with the others."""
+
+    instances: tuple[Instance, ...]
+    problems: tuple[Problem, ...]
+
+    def named(self, name: str) -> Instance | None:
+        """Return an instance, or None."""
+        return next((item for item in self.instances if item.name == name), None)
+
+
+def instances(
+    kind: str,
+    types: Iterable[ContributedType],
+    config: Config,
+    *,
+    section: str | None = None,
+    absent: Mapping[str, Problem] | None = None,
+) -> Configured:
+    """Join types with their configured tables.
+
+    Args:
+        kind: Kind of contribution, e.g. `provider`.
+        types: The types that can be used. Two plugins that bring a type of one name clash: the
+            table then says `type = "plugin:name"`.
+        config: The settings.
+        section: Table of config; None = the kind with an `s`.
+        absent: Types that are known but can't be used -> why, and what to do.
+    """
+    section = section or f"{kind}s"
+    table = _Types(types)
+    found: list[Instance] = []
+    problems: list[Problem] = []
+    used: set[tuple[str, str]] = set()
+    for name, settings in config.section(section).items():
+        if not isinstance(settings, Mapping):
+            continue  # core's own schema reports it
+        path = f"{section}.{join_key([name])}"
+        wanted = settings.get("type", name)
+        chosen = table.find(wanted, path, absent or {})
+        if isinstance(chosen, Problem):
+            problems.append(config.located(chosen))
+            continue
+        used.add((chosen.plugin, chosen.name))
+        instance, faults = _made(kind, name, chosen, settings, path)
+        problems.extend(map(config.located, faults))
+        found.extend([instance] if instance else [])
+    taken = {item.name for item in found} | set(config.section(section))
+    for item in table.all:
+        if (item.plugin, item.name) in used or item.name in taken or table.clashes(item.name):
+            continue
+        settings = defaults(item.config or {})
+        if item.config is None or not check(settings, item.config):
+            found.append(Instance(item.name, kind, item.name, item.plugin, settings))
+        elif broken := schema_fault(item.config):
+            message = f"the {kind} type {item.name} of {item.plugin}: its schema {broken}"
+            problems.append(Problem("", message, f"pegboard plugins disable {item.plugin}"))
+    return Configured(tuple(sorted(found, key=lambda item: item.name)), tuple(problems))
+
+
+class _Types:
+    """Types by name, and by `plugin:name`."""
+
+    def __init__(self, types: Iterable[ContributedType]) -> None:
+        self.all = sorted(types, key=lambda item: (item.name, item.plugin))
+        self._by_name: dict[str, list[ContributedType]] = {}
+        for item in self.all:
+            self._by_name.setdefault(item.name, []).append(item)
+            self._by_name.setdefault(f"{item.plugin}:{item.name}", []).append(item)
+
+    def clashes(self, name: str) -> bool:
+        return len(self._by_name.get(name, ())) > 1
+
+    def find(
+        self, wanted: object, path: str, absent: Mapping[str, Problem]
+    ) -> ContributedType | Problem:
+        found = self._by_name.get(wanted, []) if isinstance(wanted, str) else []
+        if len(found) == 1:
+            return found[0]
+        key = f"{path}.type"
+        if found:
+            owners = " and ".join(item.plugin for item in found)
+            return Problem(
+                key,
+                f"{key}: the plugins {owners} both bring a type {wanted!r}",
+                f"pegboard config set {key} {found[0].plugin}:{wanted}",
+            )
+        if isinstance(wanted, str) and wanted in absent:
+            return absent[wanted]._replace(path=key)
+        names = {item.name for item in self.all}
+        best = nearest(str(wanted), names)
+        hint = did_you_mean(str(wanted), names) or (
+            f"; types are: {', '.join(sorted(names))}" if names else "; no plugin brings any"
+        )
+        fix = f"pegboard config set {key} {best}" if best else f"pegboard config unset {path}"
+        return Problem(key, f"{key}: there is no type {wanted!r}{hint}", fix)
+
+
+def _made(
+    kind: str, name: str, chosen: ContributedType, settings: Mapping[str, Any], path: str
+) -> tuple[Instance | None, list[Problem]]:
+    own = {key: value for key, value in settings.items() if key != "type"}
+    if chosen.config is None:
+        faults = [
+            Problem(
+                f"{path}.{join_key([key])}",
+                f"unknown key {path}.{join_key([key])}: the type {chosen.name} has no settings",
+                f"pegboard config unset {path}.{join_key([key])}",
+            )
+            for key in own
+        ]
+        return (None if faults else Instance(name, kind, chosen.name, chosen.plugin, own)), faults
+    merged = {**defaults(chosen.config), **own}
+    faults = check(merged, chosen.config, path)
+    if faults:
+        return None, faults
+    return Instance(name, kind, chosen.name, chosen.plugin, merged), []
