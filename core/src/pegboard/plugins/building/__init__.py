@@ -1,0 +1,1 @@
+"""From a declaration in code to its manifest."""

@@ -1,0 +1,77 @@
+"""The kinds of contributions that core knows, and the config section of each.
+
+A kind that a plugin defines has the section that the plugin reads; core makes no instances of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pegboard.config.instances import Configured, ContributedType, instances
+from pegboard.config.schema import Problem
+from pegboard.plugins.discovery.first_party import TYPE_PACKAGES
+
+if TYPE_CHECKING:
+    from pegboard.plugins.decision.boot import Boot
+
+
+class Kind(NamedTuple):
+    """A kind of contribution.
+
+    Args:
+        name: As contributions state it.
+        section: Table of config that holds its instances, or None when it has none.
+    """
+
+    name: str
+    section: str | None = None
+
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind("provider", "providers"),
+        Kind("channel", "channels"),
+        Kind("sandbox", "sandboxes"),
+        Kind("skill_source", "skill_sources"),
+        Kind("command"),
+    )
+}
+
+
+def configured(boot: Boot, kind: str) -> Configured:
+    """Return the instances of one kind that usable plugins and config make together.
+
+    A type of a plugin that can't be used, or of a package that is not installed, is a problem that
+    says what to do about that.
+    """
+    types = [
+        ContributedType(record.id, fact.name, fact.config)
+        for record, fact in boot.contributions(kind)
+    ]
+    known = {item.name for item in types}
+    absent = {name: problem for name, problem in _absent(boot, kind) if name not in known}
+    return instances(kind, types, boot.config, section=KINDS[kind].section, absent=absent)
+
+
+def _absent(boot: Boot, kind: str) -> Iterator[tuple[str, Problem]]:
+    for name, package in TYPE_PACKAGES.get(kind, {}).items():
+        yield (
+            name,
+            Problem(
+                "",
+                f"the {kind} type {name!r} is brought by {package}, which is not installed",
+                f"pip install {package}",
+            ),
+        )
+    for record in boot.records:
+        if record.usable or record.manifest is None:
+            continue
+        for fact in record.manifest.contributions:
+            if fact.kind == kind:
+                message = (
+                    f"the {kind} type {fact.name!r} is brought by the plugin {record.id}, which is "
+                    f"{record.state}: {record.reason}"
+                )
+                yield fact.name, Problem("", message, record.fix)

@@ -1,0 +1,1 @@
+"""What is installed: found and read without importing any of it."""

@@ -1,0 +1,377 @@
+"""Look into a wheel, a folder or an installed plugin without running any of its code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from pegboard.config.nearest import did_you_mean
+from pegboard.contracts.errors import ManifestError, UsageError
+from pegboard.plugins.discovery.dist_info import GROUP, normalized, read_metadata, read_sections
+from pegboard.plugins.discovery.manifest import FILE_NAME, Manifest, parse
+from pegboard.plugins.discovery.scan import FoundPlugin, scan
+
+SCRIPT_GROUPS: Final = ("console_scripts", "gui_scripts")
+_STARTUP_MODULES: Final = ("sitecustomize.py", "usercustomize.py")
+_LARGEST_FILE: Final = 4_000_000
+_EDITABLE: Final = ("_editable_impl_", "__editable__")
+"""How build tools name the link of an editable install: it is the install, not what it brings."""
+_REQUIREMENT: Final = re.compile(r"(?P<name>[^<>=!~;]+)(?P<bounds>[^;]+)(?P<marker>.*)")
+
+ReadText = Callable[[str], str | None]
+"""Return the text of a file by its path inside the target, or None when it is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What installing a distribution brings.
+
+    Args:
+        target: What was looked at.
+        source: `wheel`, `folder` or `installed`.
+        dist, version: Of the distribution; a version that a build makes up is "".
+        plugins: Plugin id -> entry point.
+        manifests: Plugin id -> manifest, for those that have one.
+        requires: `Requires-Dist` lines.
+        scripts: Commands put on PATH: name -> what they run.
+        entry_points: All other entry points: group -> name -> value.
+        startup_files: `.pth` files and the like, whose code runs whenever Python starts.
+        packages: Top-level modules it installs, when that can be told.
+        problems: What is wrong or worth a look.
+    """
+
+    target: str
+    source: str
+    dist: str
+    version: str
+    plugins: Mapping[str, str]
+    manifests: Mapping[str, Manifest]
+    requires: tuple[str, ...] = ()
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    entry_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    startup_files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def effects(self) -> dict[str, tuple[str, ...] | None]:
+        """Return the effects of each tool and family; None = unknown, the most dangerous."""
+        found: dict[str, tuple[str, ...] | None] = {}
+        for plugin_id, manifest in sorted(self.manifests.items()):
+            for tool in manifest.tools:
+                declared = tool.get("effects")
+                found[f"{plugin_id}:{tool['name']}"] = (
+                    None if declared is None else tuple(sorted(declared))
+                )
+            for family in manifest.families:
+                ceiling = None if family.effects is None else tuple(sorted(family.effects))
+                found[f"{plugin_id}:{family.prefix}*"] = ceiling
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form that `--json` shows."""
+        return {
+            "target": self.target,
+            "source": self.source,
+            "dist": self.dist,
+            "version": self.version,
+            "plugins": dict(self.plugins),
+            "manifests": {name: item.to_dict() for name, item in self.manifests.items()},
+            "effects": {
+                name: None if effects is None else list(effects)
+                for name, effects in self.effects.items()
+            },
+            "requires": list(self.requires),
+            "scripts": dict(self.scripts),
+            "entry_points": {group: dict(items) for group, items in self.entry_points.items()},
+            "startup_files": list(self.startup_files),
+            "packages": list(self.packages),
+            "problems": list(self.problems),
+        }
+
+
+def inspect(target: str, path: Sequence[str] | None = None) -> Inspection:
+    """Look into a wheel file, a source folder, or an installed plugin or distribution.
+
+    Args:
+        target: A path, or a name.
+        path: Where installed plugins are looked for; None = `sys.path`.
+
+    Raises:
+        UsageError: When there is no such thing, or it is none of the three.
+    """
+    file = Path(target)
+    if file.suffix == ".whl":
+        return _wheel(file)
+    if file.is_dir():
+        return _folder(file)
+    if file.is_file() or file.name.endswith((".tar.gz", ".zip")):
+        raise UsageError(
+            f"{target} is neither a wheel nor a folder; building a source archive runs its code",
+            fix=f"pip wheel --no-deps {target}",
+        )
+    return _installed(target, path)
+
+
+def diff(old: Inspection, new: Inspection) -> list[str]:
+    """Return what changes for a person who has `old` and installs `new`, one line each.
+
+    A line begins with `+` for what is new, `-` for what goes, `~` for what changes.
+    """
+    lines = []
+    if old.version != new.version:
+        lines.append(f"~ version {old.version or '?'} -> {new.version or '?'}")
+    before, after = dict(_facts(old)), dict(_facts(new))
+    for key in sorted(before.keys() | after.keys()):
+        was, now = before.get(key), after.get(key)
+        if was is None:
+            lines.append(f"+ {key}" + (f" ({now})" if now else ""))
+        elif now is None:
+            lines.append(f"- {key}")
+        elif was != now:
+            lines.append(f"~ {key}: {was or 'none'} -> {now or 'none'}")
+    return lines
+
+
+def _wheel(file: Path) -> Inspection:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+
+            def read(name: str) -> str | None:
+                if name not in names or archive.getinfo(name).file_size > _LARGEST_FILE:
+                    return None
+                return archive.read(name).decode("utf-8", "replace")
+
+            heads = [name for name in names if name.endswith(".dist-info/METADATA")]
+            if len(heads) != 1:
+                raise UsageError(
+                    f"{file} is no wheel: it has {len(heads)} METADATA files instead of one",
+                    fix=f"pip wheel --no-deps {file.name.partition('-')[0]}",
+                )
+            info = heads[0].removesuffix("METADATA")
+            meta = read_metadata(read(heads[0]) or "", info.rstrip("/"))
+            sections = read_sections(read(f"{info}entry_points.txt") or "")
+            inspection = _made(
+                str(file), "wheel", meta.name, meta.version, meta.requires, sections, names, read
+            )
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{file} can't be read as a wheel: {error}", fix="pip wheel .") from error
+    return inspection
+
+
+def _folder(folder: Path) -> Inspection:
+    import tomllib
+
+    file = folder / "pyproject.toml"
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{folder} has no pyproject.toml, so it is no plugin's folder",
+            fix="pegboard plugins new NAME",
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} can't be read: {error}", fix=f"mend {file}") from error
+    project = _table(data.get("project"))
+    sections = {
+        "console_scripts": _texts(project.get("scripts")),
+        "gui_scripts": _texts(project.get("gui-scripts")),
+        **{name: _texts(items) for name, items in _table(project.get("entry-points")).items()},
+    }
+    root = folder / "src" if (folder / "src").is_dir() else folder
+    names = [item.relative_to(root).as_posix() for item in sorted(root.rglob("*.pth"))]
+    names += [name for name in _STARTUP_MODULES if (root / name).exists()]
+
+    def read(name: str) -> str | None:
+        inside = root / name
+        return inside.read_text("utf-8", "replace") if inside.is_file() else None
+
+    return _made(
+        str(folder),
+        "folder",
+        str(project.get("name", "")),
+        str(project.get("version", "")),
+        tuple(str(item) for item in project.get("dependencies", ())),
+        sections,
+        names,
+        read,
+    )
+
+
+def _installed(target: str, path: Sequence[str] | None) -> Inspection:
+    everything = scan(path)
+    wanted = normalized(target)
+    found = next(
+        (item for item in everything if item.id == target or normalized(item.dist) == wanted), None
+    )
+    if found is None:
+        names = {name for item in everything for name in (item.id, item.dist)}
+        raise UsageError(
+            f"{target!r} is no wheel, no folder and no installed plugin"
+            f"{did_you_mean(target, names)}",
+            fix="pegboard plugins list",
+        )
+    return inspect_found(found, path)
+
+
+def inspect_found(found: FoundPlugin, path: Sequence[str] | None = None) -> Inspection:
+    """Look into an installed plugin that a scan has found."""
+    from pegboard.plugins.discovery.installed_files import installed_files
+    from pegboard.plugins.discovery.manifest import locate
+
+    def read(name: str) -> str | None:
+        value = name.removesuffix(f"/{FILE_NAME}").replace("/", ".")
+        try:
+            file = locate(value, path)
+        except ModuleNotFoundError:
+            return None
+        return file.read_text("utf-8", "replace") if file is not None else None
+
+    points = found.location / "entry_points.txt"
+    text = points.read_text("utf-8", "replace") if points.is_file() else ""
+    return _made(
+        found.dist,
+        "installed",
+        found.dist,
+        found.version,
+        found.requires,
+        read_sections(text),
+        installed_files(found.location),
+        read,
+    )
+
+
+def _made(
+    target: str,
+    source: str,
+    dist: str,
+    version: str,
+    requires: tuple[str, ...],
+    sections: Mapping[str, Mapping[str, str]],
+    names: Sequence[str],
+    read: ReadText,
+) -> Inspection:
+    plugins = dict(sections.get(GROUP, {}))
+    manifests: dict[str, Manifest] = {}
+    problems: list[str] = []
+    for plugin_id, value in plugins.items():
+        try:
+            manifest = _manifest(value, read)
+        except ManifestError as error:
+            problems.append(f"the manifest of {plugin_id} can't be used: {error.message}")
+            continue
+        if manifest is None:
+            problems.append(f"{plugin_id} has no {FILE_NAME}: only running it tells what it brings")
+        else:
+            manifests[plugin_id] = manifest
+    if not plugins:
+        problems.append(f"it has no entry point in the group {GROUP}, so it is no plugin")
+    startup = tuple(name for name in names if _runs_at_start(name))
+    problems.extend(f"{name} runs code whenever Python starts" for name in startup)
+    scripts = {
+        name: value for group in SCRIPT_GROUPS for name, value in sections.get(group, {}).items()
+    }
+    scripts.update({PurePosixPath(name).name: "a file" for name in names if _is_script(name)})
+    return Inspection(
+        target=target,
+        source=source,
+        dist=dist,
+        version=version,
+        plugins=plugins,
+        manifests=manifests,
+        requires=requires,
+        scripts=scripts,
+        entry_points={
+            group: dict(items)
+            for group, items in sections.items()
+            if items and group != GROUP and group not in SCRIPT_GROUPS
+        },
+        startup_files=startup,
+        packages=tuple(sorted(set(_packages(names)))),
+        problems=tuple(problems),
+    )
+
+
+def _manifest(value: str, read: ReadText) -> Manifest | None:
+    """Return the manifest that lies in the deepest package of an entry point's module."""
+    parts = value.partition(":")[0].strip().split(".")
+    for depth in range(len(parts), 0, -1):
+        name = "/".join([*parts[:depth], FILE_NAME])
+        text = read(name)
+        if text is not None:
+            return parse(text, name)
+    return None
+
+
+def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
+    for name, effects in inspection.effects.items():
+        words = "effects unknown" if effects is None else ", ".join(effects) or "no effects"
+        yield f"tool {name}", words
+    for plugin_id, manifest in inspection.manifests.items():
+        yield from ((f"secret {name}", "") for name in manifest.secrets)
+        yield from (
+            (f"hook {name} of {plugin_id}", ", ".join(manifest.hooks[name]))
+            for name in manifest.hooks
+        )
+        yield from ((f"{fact.kind} {fact.name}", "") for fact in manifest.contributions)
+        yield from ((f"service {name}", "") for name in manifest.services)
+        yield from ((f"background service {name}", "") for name in manifest.background)
+        for kind, names in manifest.needs.items():
+            yield from ((f"need of {kind}: {name}", "") for name in names)
+        yield f"activation of {plugin_id}", manifest.activate
+    yield from ((f"plugin {name}", value) for name, value in inspection.plugins.items())
+    yield from ((f"command {name}", value) for name, value in inspection.scripts.items())
+    yield from (
+        (f"requirement {_one_order(line)}", "")
+        for line in inspection.requires
+        if "extra ==" not in line  # installed only when somebody asks for it
+    )
+    yield from (
+        (f"code at every start of Python: {name}", "")
+        for name in inspection.startup_files
+        if not name.startswith(_EDITABLE)
+    )
+
+
+def _one_order(requirement: str) -> str:
+    """Return a requirement with its bounds sorted: build tools write them in any order."""
+    found = _REQUIREMENT.fullmatch(requirement)
+    if found is None:
+        return requirement
+    bounds = sorted(part.strip() for part in found["bounds"].split(","))
+    return f"{found['name'].strip()}{','.join(bounds)}{found['marker']}"
+
+
+def _runs_at_start(name: str) -> bool:
+    file = PurePosixPath(name)
+    return file.suffix == ".pth" or (file.name in _STARTUP_MODULES and len(file.parts) <= 3)
+
+
+def _is_script(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return len(parts) == 3 and parts[0].endswith(".data") and parts[1] == "scripts"
+
+
+def _packages(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        parts = PurePosixPath(name).parts
+        if parts[0].endswith(".data"):
+            parts = parts[2:] if len(parts) > 2 and parts[1] in ("purelib", "platlib") else ()
+        if parts and not parts[0].endswith((".dist-info", ".egg-info")) and parts[0] != "..":
+            top = parts[0]
+            if len(parts) > 1 or top.endswith(".py"):
+                yield top.removesuffix(".py")
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(key): str(item) for key, item in _table(value).items()}

@@ -1,0 +1,1 @@
+"""Plugins at work: imported once, held, asked, stopped."""

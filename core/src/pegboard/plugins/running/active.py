@@ -1,0 +1,60 @@
+"""An active plugin, and the task that makes and keeps it so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from pegboard.contracts.context import PluginContext
+from pegboard.plugins.decision.state import PluginRecord
+from pegboard.plugins.declaration import Contribution
+from pegboard.plugins.running.owner import Owner
+from pegboard.plugins.running.stub import Hook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivePlugin:
+    """An imported plugin.
+
+    Args:
+        id: Its id.
+        record: Its record, in state `active`.
+        context: What its factories and tools get.
+        contributions: By kind and name.
+        tools: Functions marked with `tool`, or `Tool` objects, by tool name.
+        hooks: Behaviour hook to its implementation.
+    """
+
+    id: str
+    record: PluginRecord
+    context: PluginContext
+    contributions: Mapping[tuple[str, str], Contribution]
+    tools: Mapping[str, Any]
+    hooks: Mapping[str, Hook]
+
+
+class ActivationJob:
+    """The life of one activation, from the first call to the end of its task."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        """Set when it is known whether the plugin is active."""
+        self.ended = anyio.Event()
+        self.scope = anyio.CancelScope(shield=True)
+        self.active: ActivePlugin | None = None
+        self.owner: Owner | None = None
+        self.waits_for = ""
+        """Id of the plugin whose service it needs first."""
+
+
+def waits_in_circle(jobs: Mapping[str, ActivationJob], plugin_id: str) -> bool:
+    """Tell whether a plugin waits for one that, over others or at once, waits for it."""
+    at = plugin_id
+    while (job := jobs.get(at)) is not None and job.waits_for:
+        at = job.waits_for
+        if at == plugin_id:
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""Run a plugin's import where it can do no harm: in a daemon thread, with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+import anyio
+
+from pegboard.plugins.running.guard_stdout import quiet
+
+T = TypeVar("T")
+
+
+class ImportHung(Exception):
+    """An import did not end in time; `stack` says where it stands."""
+
+    def __init__(self, where: str, stack: str) -> None:
+        super().__init__(where)
+        self.where = where
+        self.stack = stack
+
+
+class _Box(Generic[T]):
+    """Carries what the thread came to."""
+
+    value: T | None = None
+    error: BaseException | None = None
+    done = False
+
+
+async def run_in_import_thread(plugin_id: str, work: Callable[[], T], timeout_s: float) -> T:
+    """Return what `work` returns, off the event loop; raise what it raises.
+
+    The thread is a daemon: one that hangs does not keep the process from ending. (A worker thread
+    of anyio would.) It can't be stopped, only left alone.
+
+    Raises:
+        ImportHung: When it takes longer than `timeout_s` seconds.
+    """
+    loop = asyncio.get_running_loop()
+    finished = anyio.Event()
+    box = _Box[T]()
+
+    def run() -> None:
+        try:
+            with quiet(plugin_id):
+                box.value = work()
+        except BaseException as error:
+            box.error = error
+        box.done = True
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(finished.set)
+
+    thread = threading.Thread(target=run, name=f"pegboard-import-{plugin_id}", daemon=True)
+    thread.start()
+    with anyio.move_on_after(timeout_s):
+        await finished.wait()
+    if not box.done:
+        raise _hung(thread)
+    if box.error is not None:
+        raise box.error
+    return box.value  # type: ignore[return-value]
+
+
+def _hung(thread: threading.Thread) -> ImportHung:
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None:
+        return ImportHung("", "")
+    stack = traceback.extract_stack(frame)
+    last = stack[-1]
+    return ImportHung(
+        f"{last.filename}, line {last.lineno}, in {last.name}", "".join(stack.format())
+    )

@@ -1,0 +1,128 @@
+"""Imports inside the guard: off the event loop, with a time limit, failures kept on disk."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from pegboard.contracts.errors import PegboardError, PluginError
+from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.plugins.building.settings import build_settings
+from pegboard.plugins.decision.checks import failure_fix
+from pegboard.plugins.decision.failures import Failure, FailureStore
+from pegboard.plugins.decision.state import PluginRecord
+from pegboard.plugins.discovery.manifest import Manifest
+from pegboard.plugins.running.import_thread import ImportHung, run_in_import_thread
+from pegboard.plugins.running.loading import (
+    NEEDS,
+    LoadedPlugin,
+    LoadFailed,
+    load,
+    load_settings,
+    purge,
+)
+
+T = TypeVar("T")
+
+
+class Importer:
+    """Imports plugins.
+
+    Args:
+        failures: Where failures and crash markers are kept.
+        timeout_s: Seconds that an import may take.
+        report: Told of each failure.
+    """
+
+    def __init__(
+        self, failures: FailureStore, *, timeout_s: float, report: Callable[[str, str], None]
+    ) -> None:
+        self._failures = failures
+        self._timeout_s = timeout_s
+        self._report = report
+        self._built: dict[str, LoadedPlugin] = {}
+
+    async def build(self, record: PluginRecord) -> Manifest:
+        """Import a plugin that has no manifest, and return the one that its code amounts to.
+
+        Raises:
+            LoadFailed: When it can't be imported, or not be described.
+        """
+        if record.id not in self._built:
+            self._built[record.id] = await self._guarded(
+                record, partial(load, record, self._failures)
+            )
+        return self._built[record.id].manifest
+
+    async def load(
+        self, record: PluginRecord, settings: Mapping[str, Any]
+    ) -> tuple[LoadedPlugin, Any]:
+        """Import a plugin and return it with its validated settings.
+
+        Raises:
+            LoadFailed: When anything about it is wrong.
+        """
+        built = self._built.pop(record.id, None)
+
+        def work() -> tuple[LoadedPlugin, Any]:
+            loaded = built or load(record, self._failures)
+            return loaded, load_settings(loaded, settings)
+
+        return await self._guarded(record, work)
+
+    async def settings(self, plugin_id: str, ref: str, data: Mapping[str, Any], where: str) -> Any:
+        """Return the settings of an instance; the module of their model is imported in the guard.
+
+        Raises:
+            ConfigError: With one line for each wrong value.
+            PluginError: When the model itself fails.
+        """
+        try:
+            return await run_in_import_thread(
+                plugin_id, partial(build_settings, ref, data, where), self._timeout_s
+            )
+        except BaseException as error:
+            if isinstance(error, PegboardError) or not is_plugin_fault(error):
+                raise
+            raise PluginError(
+                f"plugin {plugin_id}: its settings {ref} can't be made: {one_line(error)}",
+                fix=f"pegboard plugins why {plugin_id}",
+            ) from error
+
+    def store(self, record: PluginRecord, failure: LoadFailed) -> None:
+        """Report a failure and keep it, so that `pegboard plugins why` imports nothing."""
+        self._report(record.id, f"{failure.state}: {failure.reason}")
+        if failure.phase != NEEDS:  # which is not its own fault
+            with suppress(OSError):
+                self._failures.record(
+                    record.id,
+                    record.dist,
+                    record.version,
+                    failure.phase,
+                    failure.traceback_text,
+                    reason=failure.reason,
+                    fix=failure.fix or "",
+                )
+
+    async def _guarded(self, record: PluginRecord, work: Callable[[], T]) -> T:
+        modules = set(sys.modules)
+        try:
+            return await run_in_import_thread(record.id, work, self._timeout_s)
+        except ImportHung as hung:
+            purge(record.found.value, modules)
+            with suppress(OSError):
+                self._failures.marker_clear(record.id)
+            raise LoadFailed(
+                "import",
+                f"its import did not end within {self._timeout_s:g} s; it stands in {hung.where}",
+                traceback_text=hung.stack,
+            ) from hung
+
+
+def fix_of(record: PluginRecord, failure: LoadFailed) -> str:
+    """Return the command most likely to mend a failure."""
+    known = Failure(record.dist, record.version, failure.phase, failure.traceback_text)
+    return failure.fix or failure_fix(record.found, known)
