@@ -1,0 +1,1 @@
+"""The gate: one pure decision about who may use which tool."""

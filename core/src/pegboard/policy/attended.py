@@ -1,0 +1,70 @@
+"""Rules about a present owner, by name: what the turn must be for a tool to be usable at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pegboard.contracts.caller import Caller
+
+Condition = Callable[[Caller], bool]
+
+_PRESENT_SURFACES: Final = frozenset({"terminal", "chat", "voice", "editor"})
+
+
+def _owner_present(caller: Caller) -> bool:
+    return (
+        caller.trust == "operator"
+        and caller.depth == 0
+        and caller.attended
+        and not caller.job
+        and caller.origin == "person"
+    )
+
+
+def _event_changes(caller: Caller) -> bool:
+    return (
+        _owner_present(caller) and caller.surface in _PRESENT_SURFACES and not caller.continuation
+    )
+
+
+def _coding(caller: Caller) -> bool:
+    return _owner_present(caller) and caller.live_reply and caller.surface != "voice"
+
+
+def _directory_access(caller: Caller) -> bool:
+    return _owner_present(caller) and caller.live_reply and caller.slash_commands
+
+
+ATTENDED_RULES: Final[Mapping[str, tuple[Condition, str]]] = {
+    "event_changes": (
+        _event_changes,
+        "only works in a turn that the owner started on a terminal, chat, voice or editor surface",
+    ),
+    "event_list": (
+        _event_changes,
+        "only works in a turn that the owner started on a terminal, chat, voice or editor surface",
+    ),
+    "coding": (
+        _coding,
+        "only works in a turn of a present owner with a live reply, not by voice",
+    ),
+    "directory_access": (
+        _directory_access,
+        "only works in a turn of a present owner on a surface with a live reply and chat commands",
+    ),
+    "desktop_control": (
+        _owner_present,
+        "only works in a turn of a present owner, never in a job or delegated work",
+    ),
+}
+"""Name of a rule to its condition and what it asks for. A name that is not here never holds."""
+
+
+def unmet(rule: str, caller: Caller) -> str | None:
+    """Return why a rule does not hold for this caller, or None when it does."""
+    known = ATTENDED_RULES.get(rule)
+    if known is None:
+        return f"needs the rule {rule!r}, which this version does not know"
+    condition, wanted = known
+    return None if condition(caller) else wanted
