@@ -1,0 +1,1 @@
+"""Where the host keeps what must not be lost."""
