@@ -1,0 +1,1 @@
+"""Tools: the registry, the one dispatch path, and everything on it."""

@@ -1,0 +1,174 @@
+"""Near misses in arguments, put right by what the schema asks for. Every change is recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pegboard.tools.schema_compile import resolve_local
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+_ROUNDS: Final = 4
+_INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_NOTHING: Final = object()
+
+
+def repair(
+    validator: jsonschema_rs.Validator, schema: Mapping[str, Any], arguments: dict[str, Any]
+) -> list[str]:
+    """Change values whose type nearly fits, in place, and return what was changed.
+
+    Text becomes the number, boolean, null, list or object that it spells; one value becomes a list
+    of one; a number becomes text. Nothing is guessed (`"yes"` stays text), shortened (`"5.5"` never
+    becomes an integer) or dropped.
+
+    Args:
+        validator: Compiled from `schema`.
+        schema: Schema of the arguments.
+        arguments: A value of the caller's own: it is changed.
+    """
+    notes: list[str] = []
+    for _ in range(_ROUNDS):
+        changed = [
+            note
+            for error in leaf_errors(validator.iter_errors(arguments))
+            if (note := _repair_one(schema, arguments, list(error.instance_path)))
+        ]
+        if not changed:
+            break
+        notes.extend(changed)
+    return notes
+
+
+def leaf_errors(
+    errors: Iterable[jsonschema_rs.ValidationError],
+) -> Iterator[jsonschema_rs.ValidationError]:
+    """Replace each failed choice by the errors inside the branch that fits at its top, if one does.
+
+    `int | list[int]` with `["x"]` fails as a whole; what helps is that its first item is no number.
+    """
+    for error in errors:
+        branch = _fitting_branch(error)
+        if branch is None:
+            yield error
+        else:
+            yield from leaf_errors(branch)
+
+
+def types_of(root: Mapping[str, Any], schema: Any) -> list[str]:
+    """Return the types that a schema admits, choices included, in their order."""
+    node = resolve_local(root, schema)
+    named = node.get("type", [])
+    types = [named] if isinstance(named, str) else [str(item) for item in named]
+    for word in ("anyOf", "oneOf"):
+        for choice in node.get(word, ()):
+            if choice is not schema:
+                types.extend(types_of(root, choice))
+    return types
+
+
+def schema_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
+    """Return the schema of the value at `path`; empty when the schema does not say."""
+    node = resolve_local(root, root)
+    for step in path:
+        node = _step(root, node, step)
+    return node
+
+
+def _fitting_branch(
+    error: jsonschema_rs.ValidationError,
+) -> list[jsonschema_rs.ValidationError] | None:
+    if error.kind.name not in ("anyOf", "oneOf"):
+        return None
+    branches = error.kind.as_dict().get("context") or []
+    depth = len(error.instance_path)
+    for branch in branches:
+        if branch and all(len(inner.instance_path) > depth for inner in branch):
+            return list(branch)
+    return None
+
+
+def _step(root: Mapping[str, Any], node: Mapping[str, Any], step: str | int) -> Mapping[str, Any]:
+    found: Any
+    if isinstance(step, int):
+        before = node.get("prefixItems", ())
+        found = before[step] if step < len(before) else node.get("items")
+    else:
+        found = node.get("properties", {}).get(step, node.get("additionalProperties"))
+    if found is None or isinstance(found, bool):
+        for word in ("anyOf", "oneOf", "allOf"):
+            for choice in node.get(word, ()):
+                inner = _step(root, resolve_local(root, choice), step)
+                if inner:
+                    return inner
+        return {}
+    return resolve_local(root, found)
+
+
+def _repair_one(schema: Mapping[str, Any], arguments: Any, path: list[str | int]) -> str | None:
+    if not path:
+        return None
+    parent = arguments
+    try:
+        for step in path[:-1]:
+            parent = parent[step]
+        old = parent[path[-1]]
+    except (KeyError, IndexError, TypeError):
+        return None  # an earlier repair of this round moved it; the next round looks again
+    new = _nearest_value(old, types_of(schema, schema_at(schema, path)))
+    if new is _NOTHING:
+        return None
+    parent[path[-1]] = new
+    return f"{dotted(path)}: {_shown(old)} -> {_shown(new)}"
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return a path as people write it: `options.tags[2]`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def _nearest_value(value: Any, types: list[str]) -> Any:
+    for wanted in types:
+        new = _NOTHING
+        if isinstance(value, str):
+            new = _from_text(value.strip(), wanted)
+        elif wanted == "string" and type(value) in (int, float):
+            new = json.dumps(value)
+        if new is not _NOTHING:
+            return new
+    if "array" in types and not isinstance(value, (list, dict, type(None))):
+        return [value]
+    return _NOTHING
+
+
+def _from_text(text: str, wanted: str) -> Any:
+    if wanted == "integer" and _INTEGER.fullmatch(text):
+        return int(text)
+    if wanted == "number" and _NUMBER.fullmatch(text):
+        return int(text) if _INTEGER.fullmatch(text) else float(text)
+    if wanted == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if wanted == "null" and text.lower() == "null":
+        return None
+    if wanted in ("object", "array") and text[:1] == ("{" if wanted == "object" else "["):
+        return _parsed(text, dict if wanted == "object" else list)
+    return _NOTHING
+
+
+def _parsed(text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOTHING
+    return value if isinstance(value, kind) else _NOTHING
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else f"{text[:79]}…"

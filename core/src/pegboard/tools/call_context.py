@@ -1,0 +1,116 @@
+"""The context of one call, made for a plugin's tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pegboard.contracts.context import CallInfo, ToolContext
+from pegboard.contracts.effects import Effects
+from pegboard.contracts.result import ToolResult
+from pegboard.contracts.stream import ToolProgress
+from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.tools.implementation import Implementation
+from pegboard.tools.run_scope import CallRequest, FoundCall
+
+if TYPE_CHECKING:
+    from pegboard.tools.dispatch import Dispatcher
+
+
+class _Reach:
+    """What a call can do to the outside of itself: report where it is, call another tool."""
+
+    __slots__ = ("_calls", "_dispatcher", "_name", "_request")
+
+    def __init__(self, dispatcher: Dispatcher, request: CallRequest, name: str) -> None:
+        self._dispatcher = dispatcher
+        self._request = request
+        self._name = name
+        self._calls = 0
+
+    async def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Report where the call is; a no-op when nobody listens."""
+        emit = self._request.run.emit
+        if emit is not None:
+            await emit(
+                ToolProgress(
+                    call=self._request.id, name=self._name, message=message, fraction=fraction
+                )
+            )
+
+    async def invoke(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call another tool as the same caller, through the same gate."""
+        self._calls += 1
+        outer = self._request
+        return await self._dispatcher.dispatch(
+            CallRequest(
+                id=f"{outer.id}.{self._calls}",
+                name=name,
+                arguments=arguments,
+                caller=outer.caller,
+                run=outer.run,
+                nesting=outer.nesting + 1,
+            )
+        )
+
+
+def tool_context(
+    dispatcher: Dispatcher, call: FoundCall, ready: Implementation, effects: Effects
+) -> ToolContext:
+    """Make the context of a call.
+
+    Args:
+        dispatcher: What `invoke` goes through.
+        call: The call.
+        ready: What runs, with the context of its plugin.
+        effects: Effects of the call as declared; what the caller does not have is taken away.
+    """
+    assert ready.context is not None, "core's own tools get no context"
+    request, caller = call.request, call.request.caller
+    run = request.run
+    reach = _Reach(dispatcher, request, call.tool.wire_name)
+    effects = effects & call.gate.ceiling.effects
+    return ToolContext(
+        call=CallInfo(
+            id=request.id,
+            run=run.run,
+            turn=run.turn,
+            conversation=run.conversation,
+            attempt=request.attempt,
+            idempotency_key=f"{run.run}:{request.id}",
+            deadline=run.clock.monotonic() + call.tool.spec.timeout_s,
+            effects=effects,
+            workspace=run.workspace,
+        ),
+        caller=caller,
+        plugin=ready.context,
+        sandbox=run.narrowed(effects),
+        model=run.model,
+        runs=run.runs,
+        reply=run.reply if caller.live_reply else None,
+        blobs=run.blobs,
+        progress=reach.progress,
+        invoke=reach.invoke,
+    )
+
+
+def unavailable_reason(
+    dispatcher: Dispatcher, call: FoundCall, ready: Implementation, effects: Effects
+) -> str | None:
+    """Return why a tool can't work for this caller now, or None."""
+    if ready.context is None:
+        return None
+    return reason_of(ready, tool_context(dispatcher, call, ready, effects))
+
+
+def reason_of(ready: Implementation, context: ToolContext) -> str | None:
+    """Ask a tool whether it can work; one that can't answer can't."""
+    if ready.available is None:
+        return None
+    try:
+        reason = ready.available(context)
+    except BaseException as error:
+        if not is_plugin_fault(error):
+            raise
+        return f"its check broke down: {one_line(error)}"
+    return None if reason is None else str(reason)

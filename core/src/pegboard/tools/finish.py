@@ -1,0 +1,220 @@
+"""From what a tool returned to what the model reads: valid, short enough, and fenced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pegboard.contracts.result import File, Image, Part, Text, ToolError, ToolResult
+from pegboard.contracts.tool import OutputLimits, RegisteredTool
+from pegboard.tools.fence import fenced, new_id
+from pegboard.tools.kept_results import KeptResult
+from pegboard.tools.limits import Cut, cut, line_count
+from pegboard.tools.outcome import Outcome, Words, broken_down
+from pegboard.tools.run_scope import CallRequest
+from pegboard.tools.text_repair import repaired
+
+NO_OUTPUT: Final = "(no output)"
+_ERROR_LIMITS: Final = OutputLimits(chars=4_000, keep="both")
+_OUTSIDE_EFFECTS: Final = frozenset({"net_read", "net_write", "gui"})
+
+
+def is_outside(tool: RegisteredTool) -> bool:
+    """Tell whether a tool's results hold text from outside, unless one says otherwise.
+
+    Only a first-party tool may state that they do not.
+    """
+    spec = tool.spec
+    if tool.kind == "mcp" or not tool.first_party:
+        return True
+    if spec.outside is not None:
+        return spec.outside
+    return spec.effects is None or not _OUTSIDE_EFFECTS.isdisjoint(spec.effects)
+
+
+async def finished(
+    request: CallRequest,
+    tool: RegisteredTool,
+    outcome: Outcome,
+    *,
+    may_recall: Callable[[], bool],
+) -> ToolResult:
+    """Return a result that can be shown to the model and kept.
+
+    Args:
+        request: The call.
+        tool: What ran.
+        outcome: What became of it.
+        may_recall: Tells whether the caller may use `tool_result_recall`; asked when it matters.
+    """
+    result = outcome.result
+    outside = is_outside(tool)
+    if result.outside is not None and tool.first_party and tool.kind != "mcp":
+        outside = result.outside
+    if _is_plain(result, tool.spec.limits, outside):
+        return result if result.output or result.error else replace(result, output=NO_OUTPUT)
+    wrong = _wrong(result)
+    if wrong:
+        return broken_down(tool, wrong)
+    details = _plain_details(result.details)
+    output, spilled = await _shortened(request, tool, result.output, outside, may_recall)
+    if spilled is not None:
+        details = {**details, "spilled": spilled}
+    if outside:
+        output = _fenced_output(output, tool.wire_name)
+    if not output and result.error is None:
+        output = NO_OUTPUT
+    error = result.error
+    if error is not None:
+        error = _short_error(error)
+        if outside and outcome.words is not Words.HOST:
+            error = _fenced_error(error, tool, advice=outcome.words is Words.TOOL)
+    # made anew and not with `replace`, which takes four times as long
+    return ToolResult(
+        output=output,
+        structured=result.structured,
+        details=details,
+        artifacts=result.artifacts,
+        error=error,
+        outside=outside,
+        control=result.control,
+    )
+
+
+def _is_plain(result: ToolResult, limits: OutputLimits, outside: bool) -> bool:
+    """Tell whether nothing has to be done: the case of nearly every call."""
+    output = result.output
+    return (
+        not outside
+        and type(output) is str
+        and output.isascii()
+        and len(output) <= limits.chars
+        and (limits.lines is None or line_count(output) <= limits.lines)
+        and result.structured is None
+        and result.error is None
+        and result.details == {}
+    )
+
+
+def _wrong(result: Any) -> str:
+    """Return what of a result is not what its type says, or "". Plugins are not type-checked."""
+    output = result.output
+    if not isinstance(output, str) and not (
+        isinstance(output, Sequence)
+        and all(isinstance(part, (Text, Image, File)) for part in output)
+    ):
+        return f"its output is a {type(output).__name__}, neither text nor parts"
+    if not isinstance(result.details, dict):
+        return f"its details are a {type(result.details).__name__}, not a dict"
+    if result.error is not None and not isinstance(result.error, ToolError):
+        return f"its error is a {type(result.error).__name__}, not a ToolError"
+    if result.structured is None:
+        return ""
+    try:
+        json.dumps(result.structured, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"its structured result is no JSON value: {error}"
+    return ""
+
+
+def _plain_details(details: dict[str, Any]) -> dict[str, Any]:
+    """Return details that can be written as JSON; what can't becomes text."""
+    if not details:
+        return details
+    try:
+        json.dumps(details)
+    except (TypeError, ValueError, RecursionError):
+        return {str(key): _as_json(value) for key, value in details.items()}
+    return details
+
+
+def _as_json(value: Any) -> Any:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)[:1_000]
+    return value
+
+
+async def _shortened(
+    request: CallRequest,
+    tool: RegisteredTool,
+    output: str | Sequence[Part],
+    outside: bool,
+    may_recall: Callable[[], bool],
+) -> tuple[str | Sequence[Part], dict[str, Any] | None]:
+    """Repair and cut the text of an output; keep the whole when something was cut."""
+    if isinstance(output, str):
+        text = repaired(output)
+        shorter = cut(text, tool.spec.limits)
+        if shorter is None:
+            return text, None
+        spilled = await _keep(request, tool, text, outside)
+        return shorter.text(_how_to_read(request, shorter, bool(spilled) and may_recall())), spilled
+    text = "\n".join(repaired(part.text) for part in output if isinstance(part, Text))
+    others = [part for part in output if not isinstance(part, Text)]
+    shorter = cut(text, tool.spec.limits)
+    if shorter is None:
+        return [_repaired_part(part) for part in output], None
+    spilled = await _keep(request, tool, text, outside)
+    note = _how_to_read(request, shorter, bool(spilled) and may_recall())
+    return [Text(shorter.text(note)), *others], spilled
+
+
+def _repaired_part(part: Part) -> Part:
+    return Text(repaired(part.text)) if isinstance(part, Text) else part
+
+
+async def _keep(
+    request: CallRequest, tool: RegisteredTool, text: str, outside: bool
+) -> dict[str, Any] | None:
+    """Store the whole text for the run; a full disk costs the text, not the call."""
+    run = request.run
+    try:
+        blob = await run.blobs.put(
+            text.encode(), media_type="text/plain", name=f"{tool.spec.name}.txt"
+        )
+    except OSError:
+        return None
+    kept = KeptResult(
+        call=request.id,
+        tool=tool.wire_name,
+        blob=blob,
+        chars=len(text),
+        lines=line_count(text),
+        outside=outside,
+    )
+    run.kept.add(kept)
+    return {"blob": blob.id, "chars": kept.chars, "lines": kept.lines}
+
+
+def _how_to_read(request: CallRequest, shorter: Cut, recall: bool) -> str:
+    if not recall:
+        return ""
+    line = shorter.head.count("\n") + 1
+    return f'Read them with tool_result_recall(call_id="{request.id}", offset={line}).'
+
+
+def _fenced_output(output: str | Sequence[Part], source: str) -> str | Sequence[Part]:
+    if isinstance(output, str):
+        return fenced(output, source) if output else output
+    mark = new_id()
+    return [
+        Text(fenced(part.text, source, mark)) if isinstance(part, Text) and part.text else part
+        for part in output
+    ]
+
+
+def _short_error(error: ToolError) -> ToolError:
+    message, fix = repaired(error.message), error.fix and repaired(error.fix)
+    shorter = cut(message, _ERROR_LIMITS)
+    return replace(error, message=message if shorter is None else shorter.text(""), fix=fix)
+
+
+def _fenced_error(error: ToolError, tool: RegisteredTool, *, advice: bool) -> ToolError:
+    message, fix = error.message, error.fix
+    if advice and fix and not tool.first_party:  # its advice comes from outside too
+        message, fix = f"{message}\n{fix}", None
+    return replace(error, message=f"\n{fenced(message, tool.wire_name)}", fix=fix)

@@ -1,0 +1,483 @@
+"""The stages of a call, in their order."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from pegboard.contracts.caller import ToolFilter
+from pegboard.contracts.effects import EffectsBy
+from pegboard.contracts.result import Suspend, ToolResult
+from pegboard.contracts.verdict import Ask, Deny
+from pegboard.policy.decide import PolicySnapshot
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def echo(world):
+    @world.add
+    async def echo(ctx, text: str, times: int = 1) -> str:
+        """Repeat a text.
+
+        Args:
+            text: What to repeat.
+            times: How often.
+        """
+        world.context = ctx
+        return text * times
+
+    return echo
+
+
+async def test_a_call_returns_what_its_tool_returned(world, echo):
+    result = await world.call("echo", '{"text": "ab", "times": 2}')
+    assert result == ToolResult("abab")
+
+
+async def test_a_repaired_call_runs_and_says_what_was_repaired(world, echo):
+    result = await world.call("echo", '{"text": "ab", "times": "2"}')
+    assert result.output == "abab"
+    assert result.details["repairs"] == ['times: "2" -> 2']
+
+
+async def test_the_context_holds_what_the_call_may_use(world, echo):
+    await world.call("echo", '{"text": "a"}', id="c9", attempt=2)
+    ctx = world.context
+    assert (ctx.call.id, ctx.call.run, ctx.call.turn) == ("c9", "r1", "t1")
+    assert (ctx.call.conversation, ctx.call.attempt) == ("c1", 2)
+    assert ctx.call.idempotency_key == "r1:c9"
+    assert ctx.call.deadline > world.run.clock.monotonic() + 100
+    assert ctx.call.workspace == world.run.workspace
+    assert ctx.call.effects == {"read"}
+    assert ctx.sandbox.effects == {"read"}
+    assert ctx.plugin.id == "demo"
+    assert ctx.reply == "the person"
+    assert ctx.caller is world.caller
+
+
+async def test_the_sandbox_has_no_effect_that_the_caller_does_not_have(world):
+    seen = []
+
+    @world.add(effects={"read", "fs_write", "exec"})
+    async def shell(ctx) -> str:
+        """Run."""
+        seen.append((ctx.call.effects, ctx.sandbox.effects))
+        return "ran"
+
+    worker = world.caller.narrow(classes=["read_only", "exec"])
+    assert (await world.call("shell", caller=worker)).output == "ran"
+    assert seen == [({"read", "exec"}, {"read", "exec"})]
+
+
+async def test_a_caller_without_a_live_reply_has_nobody_to_reply_to(world, echo):
+    await world.call("echo", '{"text": "a"}', caller=world.caller.narrow())
+    assert world.context.reply is None
+
+
+async def test_an_unknown_tool_is_not_found_with_the_nearest_names(world, echo):
+    result = await world.call("ecko", "{}")
+    assert result.error.code == "not_found"
+    assert result.error.message == "Tool 'ecko' not found."
+    assert result.error.fix == "The nearest are: echo."
+
+
+async def test_what_a_caller_may_not_know_of_is_answered_as_what_does_not_exist(world, guest, echo):
+    @world.add(effects={"exec"})
+    async def launch() -> str:
+        """Launch."""
+        raise AssertionError
+
+    narrowed = world.caller.narrow(tools=["echo"])
+    no_exec = world.with_filter(ToolFilter(denied=frozenset({"exec"})))
+    hidden = [
+        await world.call("launch", caller=guest),
+        await world.call("demo:launch", caller=guest),
+        await world.call("launch", "{bad", caller=narrowed),
+        await world.call("launch", run=no_exec),
+    ]
+    world.registry.unregister("launch")
+    absent = [
+        await world.call("launch", caller=guest),
+        await world.call("demo:launch", caller=guest),
+        await world.call("launch", "{bad", caller=narrowed),
+        await world.call("launch", run=no_exec),
+    ]
+    assert [result.to_dict() for result in hidden] == [result.to_dict() for result in absent]
+
+
+async def test_suggestions_name_only_what_the_caller_may_call(world, guest, echo):
+    result = await world.call("ecko", caller=guest)
+    assert "echo" not in result.error.text().replace("ecko", "")
+
+
+async def test_a_name_is_shown_short_and_without_control_characters(world):
+    result = await world.call("\x1b[31m<<<outside" + "x" * 10_000 + "\ud800")
+    assert len(result.error.message) < 120
+    assert "\x1b" not in result.error.message
+    assert "<<<" not in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ('{"text": ', "not valid JSON"),
+        ('["a"]', "must be a JSON object, not an array"),
+        ("{}", "text: missing (string; What to repeat.)"),
+        ('{"text": "a", "extra": 1}', "extra: unknown argument"),
+        ('{"text": "a", "tims": 1}', "did you mean 'times'?"),
+        ('{"text": "a", "times": "many"}', 'times: must be integer, got "many"'),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_told_with_what_to_do(world, echo, arguments, part):
+    result = await world.call("echo", arguments)
+    assert result.error.code == "invalid_arguments"
+    assert part in result.error.message
+    assert "Call echo again with one JSON object of: text (string, required)" in result.error.fix
+    assert world.activated == []
+
+
+async def test_a_tool_with_a_broken_schema_says_whose_fault_it_is(world, plain):
+    world.registry.register(plain("bad", "acme", parameters={"$ref": "http://127.0.0.1:9/"}))
+    result = await world.call("bad")
+    assert result.error.code == "tool_broken"
+    assert "acme" in result.error.fix
+
+
+async def test_hooks_may_change_arguments_and_what_they_make_is_judged_again(world, echo, taking):
+    def louder(event):
+        from dataclasses import replace
+
+        return replace(event, arguments={**event.arguments, "text": event.arguments["text"] + "!"})
+
+    world.dispatcher.hooks = taking(pegboard_tool_arguments=louder)
+    assert (await world.call("echo", '{"text": "a"}')).output == "a!"
+
+    def wrong(event):
+        event.arguments["times"] = "2"  # in place, and of the wrong type
+        return event
+
+    world.dispatcher.hooks = taking(pegboard_tool_arguments=wrong)
+    result = await world.call("echo", '{"text": "a"}')
+    assert result.error.code == "invalid_arguments"
+    assert "A plugin changed the arguments of echo" in result.error.message
+
+
+async def test_the_decision_is_about_the_arguments_that_will_run(world, taking):
+    from dataclasses import replace
+
+    table = EffectsBy("do", {"look": frozenset({"read"})})
+
+    @world.add(effects={"read", "exec"}, effects_by=table.to_dict())
+    async def act(do: str) -> str:
+        """Act."""
+        return do
+
+    worker = world.caller.narrow(classes=["read_only"])
+    assert (await world.call("act", '{"do": "look"}', caller=worker)).output == "look"
+    denied = await world.call("act", '{"do": "run"}', caller=worker)
+    assert (denied.error.code, denied.details["rule"]) == ("denied", "policy.class")
+
+    def to_run(event):
+        return replace(event, arguments={"do": "run"})
+
+    world.dispatcher.hooks = taking(pegboard_tool_arguments=to_run)
+    assert (await world.call("act", '{"do": "look"}', caller=worker)).error.code == "denied"
+
+
+async def test_a_guard_may_deny_and_sees_a_copy(world, echo, taking):
+    def deny(event):
+        event.arguments["text"] = "changed"
+        return Deny("Not on a Sunday.", fix="Wait until Monday.")
+
+    world.dispatcher.hooks = taking(pegboard_tool_guard=deny)
+    result = await world.call("echo", '{"text": "a"}')
+    assert result.error.code == "denied"
+    assert result.error.text() == "Error: Refused: Not on a Sunday. Wait until Monday."
+
+    def meddle(event):
+        event.arguments["text"] = "changed"
+
+    world.dispatcher.hooks = taking(pegboard_tool_guard=meddle)
+    assert (await world.call("echo", '{"text": "a"}')).output == "a"
+
+
+async def test_a_call_that_needs_a_word_waits_where_a_person_is(world, echo, taking):
+    world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Ask("Really echo?"))
+    result = await world.call("echo", '{"text": "a"}')
+    assert result.control == Suspend("Really echo?", "guard")
+    assert result.error.code == "needs_approval"
+    assert world.activated == []
+    approved = await world.call("echo", '{"text": "a"}', approved=True)
+    assert approved.output == "a"
+
+
+async def test_a_word_does_not_lift_a_refusal(world, echo, taking):
+    world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Deny("No."))
+    result = await world.call("echo", '{"text": "a"}', approved=True)
+    assert result.error.code == "denied"
+
+
+async def test_where_nobody_is_there_what_needs_a_word_is_denied(world, echo, taking):
+    world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Ask("Really echo?"))
+    for caller in (world.caller.narrow(), world.caller.narrow(delegated=True)):
+        result = await world.call("echo", '{"text": "a"}', caller=caller)
+        assert result.error.code == "denied"
+        assert result.control is None
+        assert "nobody is there" in result.error.message
+
+
+async def test_a_refusal_that_may_be_told_names_its_rule(world):
+    @world.add(attended="coding")
+    async def code() -> str:
+        """Code."""
+        return "coded"
+
+    assert (await world.call("code")).output == "coded"
+    result = await world.call("code", caller=world.caller.narrow())
+    assert result.error.code == "denied"
+    assert result.details["rule"] == "attended.coding"
+    assert result.error.fix
+
+
+async def test_a_plugin_that_can_not_be_imported_costs_the_call_only(world, plain):
+    world.registry.register(plain("lost", "broken"))
+    result = await world.call("lost")
+    assert result.error.code == "plugin_failed"
+    assert "plugin broken is broken" in result.error.message
+    assert result.error.fix == "pegboard plugins why broken"
+
+
+async def test_a_tool_that_can_not_work_now_says_so_and_is_not_offered(world):
+    works = []
+
+    @world.add(available=lambda ctx: None if works else "the printer is off")
+    async def print_it() -> str:
+        """Print."""
+        return "printed"
+
+    result = await world.call("print_it")
+    assert result.error.code == "not_available"
+    assert "the printer is off" in result.error.message
+    assert world.dispatcher.offered(world.caller, world.run) == ()
+    works.append(1)
+    assert (await world.call("print_it")).output == "printed"
+    assert len(world.dispatcher.offered(world.caller, world.run)) == 1
+
+
+async def test_a_check_that_breaks_down_means_no(world):
+    def check(ctx):
+        raise SystemExit
+
+    @world.add(available=check)
+    async def odd() -> str:
+        """Odd."""
+        return "no"
+
+    result = await world.call("odd")
+    assert "its check broke down: SystemExit" in result.error.message
+
+
+async def test_a_call_is_journalled_before_and_after(world, echo):
+    class Journal:
+        def __init__(self):
+            self.rows = []
+
+        async def intent(self, call_id, tool, arguments):
+            self.rows.append(("intent", call_id, tool.canonical, dict(arguments)))
+
+        async def result(self, call_id, result):
+            self.rows.append(("result", call_id, result.output))
+
+    world.run.journal = journal = Journal()
+    await world.call("echo", '{"text": "a"}', id="c1")
+    await world.call("echo", "{}", id="c2")
+    assert journal.rows == [
+        ("intent", "c1", "demo:echo", {"text": "a"}),
+        ("result", "c1", "a"),
+    ]
+
+
+async def test_a_cancelled_call_is_journalled_as_interrupted(world):
+    rows = []
+
+    class Journal:
+        async def intent(self, call_id, tool, arguments):
+            rows.append("intent")
+
+        async def result(self, call_id, result):
+            await anyio.sleep(0)
+            rows.append(result.error.code)
+
+    @world.add
+    async def wait() -> str:
+        """Wait."""
+        await anyio.sleep_forever()
+        return ""
+
+    world.run.journal = Journal()
+    with anyio.move_on_after(0.05) as scope:
+        await world.call("wait")
+    assert scope.cancelled_caught
+    assert rows == ["intent", "cancelled"]
+
+
+async def test_observers_are_told_of_each_call_that_was_found(world, echo, taking):
+    hooks = world.dispatcher.hooks = taking(pegboard_event=None)
+    await world.call("echo", '{"text": "a"}', id="c1")
+    await world.call("echo", "{}", id="c2")
+    await world.call("nothing", id="c3")
+    assert [(event.call, event.error) for event in hooks.observed] == [
+        ("c1", None),
+        ("c2", "invalid_arguments"),
+    ]
+    assert hooks.observed[0].duration_ms >= 0
+    assert hooks.observed[0].tool.canonical == "demo:echo"
+
+
+async def test_hooks_may_change_a_result_before_it_is_limited(world, echo, taking):
+    from dataclasses import replace
+
+    def add(event):
+        return replace(event, result=ToolResult(event.result.output + "\ud800"))
+
+    world.dispatcher.hooks = taking(pegboard_tool_result=add)
+    assert (await world.call("echo", '{"text": "a"}')).output == "a\ufffd"
+
+
+async def test_progress_goes_to_whoever_listens(world):
+    @world.add
+    async def work(ctx) -> str:
+        """Work."""
+        await ctx.progress("half way", fraction=0.5)
+        return "done"
+
+    await world.call("work", id="c1")
+    (event,) = world.events
+    assert (event.call, event.name, event.message, event.fraction) == (
+        "c1",
+        "work",
+        "half way",
+        0.5,
+    )
+    world.run.emit = None
+    assert (await world.call("work")).output == "done"
+
+
+async def test_a_trace_tells_the_stages_in_order(world, echo):
+    stages = []
+    world.run.trace = lambda stage, **facts: stages.append((stage, facts))
+    await world.call("echo", '{"text": "a", "times": "1"}')
+    assert [stage for stage, _ in stages] == ["find", "arguments", "decide", "run", "end"]
+    assert stages[1][1]["repairs"] == ['times: "1" -> 1']
+    assert stages[2][1]["outcome"] == "allow"
+
+
+async def test_a_tool_may_call_another_as_the_same_caller(world, echo, guest):
+    @world.add(effects={"exec"})
+    async def launch() -> str:
+        """Launch."""
+        return "launched"
+
+    @world.add
+    async def outer(ctx, name: str) -> str:
+        """Call another tool."""
+        inner = await ctx.invoke(name, {"text": "x"} if name == "echo" else {})
+        return inner.output or inner.error.code
+
+    assert (await world.call("outer", '{"name": "echo"}')).output == "x"
+    assert (await world.call("outer", '{"name": "launch"}')).output == "launched"
+    world.dispatcher.policy = PolicySnapshot(guest_tools=frozenset({"outer"}))
+    assert (await world.call("outer", '{"name": "launch"}', caller=guest)).output == "not_found"
+
+
+async def test_tools_that_call_one_another_end(world):
+    @world.add
+    async def again(ctx) -> str:
+        """Call itself."""
+        result = await ctx.invoke("again", {})
+        return result.output or result.error.code
+
+    assert (await world.call("again")).output == "nested_too_deeply"
+
+
+async def test_a_call_inside_a_call_never_waits_for_a_word(world, echo, taking):
+    @world.add
+    async def outer(ctx) -> str:
+        """Call another tool."""
+        inner = await ctx.invoke("echo", {"text": "x"})
+        assert inner.control is None
+        return inner.error.code
+
+    def ask(event):
+        return Ask("Sure?") if event.tool.spec.name == "echo" else None
+
+    world.dispatcher.hooks = taking(pegboard_tool_guard=ask)
+    assert (await world.call("outer")).output == "denied"
+
+
+async def test_what_is_for_scripts_only_is_not_for_others_and_the_reverse(world, operator):
+    from dataclasses import replace
+
+    @world.add(exposure="codemode", capability="orch:read")
+    async def for_scripts() -> str:
+        """For scripts."""
+        return "ok"
+
+    @world.add(exposure="model_only", capability="orch:read")
+    async def for_models() -> str:
+        """For models."""
+        return "ok"
+
+    world.dispatcher.policy = PolicySnapshot(capabilities=frozenset({"orch:read"}))
+    script = replace(operator, origin="script")
+    assert (await world.call("for_scripts")).error.code == "not_found"
+    assert (await world.call("for_scripts", caller=script)).output == "ok"
+    assert (await world.call("for_models")).output == "ok"
+    assert (await world.call("for_models", caller=script)).error.code == "not_found"
+    offered = world.dispatcher.offered(world.caller, world.run)
+    assert [tool.name for tool in offered] == ["for_models"]
+
+
+async def test_a_deferred_tool_can_be_called_by_name_and_a_hidden_one_can_not(world):
+    for exposure in ("deferred", "hidden"):
+
+        @world.add(name=f"{exposure}_tool", exposure=exposure)
+        async def tool() -> str:
+            """Do."""
+            return "ok"
+
+    assert (await world.call("deferred_tool")).output == "ok"
+    assert (await world.call("hidden_tool")).error.code == "not_found"
+    shown = world.with_filter(ToolFilter(include_hidden=True))
+    assert (await world.call("hidden_tool", run=shown)).output == "ok"
+
+
+async def test_a_tool_needs_what_it_needs_at_the_call_too(world, plain):
+    lacking = ["it needs the secret key (pegboard secret set key)."]
+    world.registry._missing = lambda needs: lacking[0] if lacking else None
+
+    from pegboard.contracts.tool import Needs
+
+    @world.add(needs=Needs(secrets=("key",)))
+    async def keyed() -> str:
+        """Use a key."""
+        return "ok"
+
+    result = await world.call("keyed")
+    assert result.error.code == "not_available"
+    assert "pegboard secret set key" in result.error.message
+    lacking.clear()
+    assert (await world.call("keyed")).output == "ok"
+
+
+async def test_a_sandbox_that_can_not_be_narrowed_costs_the_call_only(world, echo):
+    from pegboard.contracts.errors import SandboxError
+
+    class Stubborn:
+        def narrowed(self, effects):
+            raise SandboxError("The sandbox is gone.", fix="Start again.")
+
+    world.run.sandbox = Stubborn()
+    result = await world.call("echo", '{"text": "a"}')
+    assert result.error.code == "sandbox_refused"
