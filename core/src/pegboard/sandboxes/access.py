@@ -1,0 +1,65 @@
+"""Judge a place: is it below a grant, may it be changed, is it closed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from pegboard.contracts.errors import SandboxError
+from pegboard.contracts.sandbox import Grip
+from pegboard.sandboxes import explain
+from pegboard.sandboxes.grants import GrantTable
+from pegboard.sandboxes.paths import Parts, PathText, join
+from pegboard.sandboxes.roots import unsafe_root
+
+
+def check(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> None:
+    """Judge a place whose links are resolved.
+
+    Raises:
+        SandboxError: When no grant reaches it, the grant is only for reading, or it is closed.
+    """
+    chosen = table.choose(parts)
+    if chosen is None:
+        raise outside(table, path, parts, write=write)
+    root, _rest = chosen
+    closed = table.protection.closed(parts, root.parts, write=write)
+    if closed is not None:
+        why, place = closed
+        raise explain.protected(path.text, why, write=write, place=join(place), grants=table.grants)
+    if write and root.mode != "rw":
+        raise explain.read_only(path.text, root=join(root.parts), grants=table.grants)
+
+
+def outside(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> SandboxError:
+    """Return the refusal of a place that no grant reaches."""
+    place = parts if _is_folder(parts) else parts[:-1]
+    mode: Grip = "rw" if write else "ro"
+    never = unsafe_root(place, mode, home=table.home, protected=table.protection.own)
+    return explain.outside(
+        path.text, mode=mode, folder=join(place), never=never, grants=table.grants
+    )
+
+
+def _is_folder(parts: Parts) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(join(parts)).st_mode)  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def check_objects(
+    table: GrantTable, path: PathText, found: Iterable[os.stat_result], *, write: bool
+) -> None:
+    """Refuse a closed place under a spelling that only the file system knows.
+
+    Raises:
+        SandboxError: When one of the open files or folders is a closed place.
+    """
+    for facts in found:
+        closed = table.protection.closed_object(facts)
+        if closed is None or (closed[0] == "secret" and table.names(closed[1])):
+            continue
+        why, place = closed
+        raise explain.protected(path.text, why, write=write, place=str(place), grants=table.grants)
