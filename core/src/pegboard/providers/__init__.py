@@ -1,0 +1,1 @@
+"""What the host does with every provider's stream: laws, retries, failover, pairing of results."""

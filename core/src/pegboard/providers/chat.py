@@ -1,0 +1,72 @@
+"""The two questions an agent asks, as thin faces over a provider's one method `stream`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from pegboard.contracts.message import CallResult, Message
+from pegboard.contracts.provider import ChatRequest, Done, ModelAnswer, ProviderEvent
+from pegboard.providers.pairing import step_messages
+from pegboard.providers.route import Route
+
+
+class Source(Protocol):
+    """Anything that streams an answer: a provider, or a run's route."""
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
+        """Ask the model."""
+        ...
+
+
+async def chat(route: Route, request: ChatRequest) -> ModelAnswer:
+    """Ask once, as the first request of a run, and return the whole answer.
+
+    Raises:
+        ProviderError: When no provider of the route answered.
+    """
+    session = route.session()
+    done = Done()
+    async for event in session.stream(request):
+        if isinstance(event, Done):
+            done = event
+    return ModelAnswer(text=done.text, calls=done.calls, usage=done.usage, stop=done.stop)
+
+
+def continue_(
+    source: Source, request: ChatRequest, done: Done, results: Mapping[str, CallResult]
+) -> AsyncIterator[ProviderEvent]:
+    """Stream the answer to the results of the calls that `done` asked for.
+
+    Args:
+        source: Who is asked.
+        request: The request that `done` answered.
+        done: The last answer; its state goes along untouched.
+        results: Result by id of the call; a call without one answers "Cancelled".
+    """
+    return source.stream(extended(request, done, results))
+
+
+def extended(request: ChatRequest, done: Done, results: Mapping[str, CallResult]) -> ChatRequest:
+    """Return the request that follows `done`, in portable form and with its state."""
+    said = step_messages(done.text, done.calls, results)
+    return replace(request, messages=(*request.messages, *said), state=done.state)
+
+
+class RouteModel:
+    """A run's model for tools that need one answer; implements `ModelAccess`."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+
+    async def complete(
+        self, prompt: str | Sequence[Message], *, max_output: int | None = None
+    ) -> ModelAnswer:
+        """Ask the model once, without tools.
+
+        Raises:
+            ProviderError: When the provider fails.
+        """
+        messages = (Message.of("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        return await chat(self._route, ChatRequest(messages=messages, max_output=max_output))

@@ -1,0 +1,235 @@
+"""Hold a provider's stream to the laws, and fold it into its `Done`.
+
+The laws: nothing after `Done`; exactly one end; calls become executable only in `Done`; their ids
+are unique; the text deltas add up to the answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import Any
+
+from pegboard.contracts.message import ToolCall
+from pegboard.contracts.provider import (
+    Done,
+    ErrorKind,
+    Notice,
+    ProviderError,
+    ProviderEvent,
+    ProviderInfo,
+    Restart,
+    Start,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolCallStart,
+)
+from pegboard.providers.calls import CallAssembler
+from pegboard.providers.surrogates import TextJoiner, repaired
+
+_log = logging.getLogger(__name__)
+
+
+class StreamFold:
+    """Takes the events of one stream and returns those to pass on, corrected where a law broke.
+
+    Args:
+        info: The provider, for messages.
+        seen: Ids of calls already used in the conversation; the ids of this stream are added.
+
+    Attributes:
+        done: The corrected `Done`, once it came.
+        shown: True when text or thinking was passed on, so that a person may have seen it.
+        data: True when any part of an answer arrived.
+    """
+
+    def __init__(self, info: ProviderInfo, *, seen: set[str] | None = None) -> None:
+        self.done: Done | None = None
+        self.shown = False
+        self.data = False
+        self._info = info
+        self._seen = set() if seen is None else seen
+        self._joiner = TextJoiner()
+        self._pieces: list[str] = []
+        self._calls = CallAssembler()
+
+    def add(self, event: ProviderEvent) -> Iterable[ProviderEvent]:
+        """Take one event and return what to pass on.
+
+        Raises:
+            ProviderError: When the stream breaks a law that can't be mended.
+        """
+        if self.done is not None:
+            raise self._error("protocol", "sent something after the end of its answer")
+        if isinstance(event, TextDelta):
+            return self._text(event.text)
+        if isinstance(event, ThinkingDelta):
+            self.data = self.shown = True
+            return (ThinkingDelta(repaired(event.text)),)
+        if isinstance(event, Done):
+            return self._end(event)
+        return self._other(event)
+
+    def end(self) -> Done:
+        """Return the `Done` of a stream that is over.
+
+        Raises:
+            ProviderError: When there was none: `empty_stream` when nothing came at all, else
+                `protocol`. Calls that looked complete are dropped with it.
+        """
+        if self.done is not None:
+            return self.done
+        if not self.data:
+            raise self._error("empty_stream", "ended its stream without an answer")
+        cut = [call.name for call in self._calls.calls()]
+        raise self._error("protocol", "broke off in the middle of its answer", cut_calls=cut)
+
+    def failure(self, error: Exception) -> ProviderError:
+        """Return the `ProviderError` that stands for a foreign exception."""
+        kind: ErrorKind = "protocol"
+        if isinstance(error, TimeoutError):
+            kind = "timeout"
+        elif isinstance(error, OSError):
+            kind = "network"
+        # the text of a foreign exception may hold a request with its key, so only the log gets it
+        _log.warning("provider %s raised", self._info.id, exc_info=error)
+        return self._error(kind, f"raised {type(error).__name__}")
+
+    def _text(self, text: str) -> Iterable[ProviderEvent]:
+        self.data = True
+        ready = self._joiner.add(text)
+        if not ready:
+            return ()
+        self.shown = True
+        self._pieces.append(ready)
+        return (TextDelta(ready),)
+
+    def _other(self, event: ProviderEvent) -> Iterable[ProviderEvent]:
+        if isinstance(event, ToolCallStart):
+            self.data = True
+            self._calls.start(index=event.index, id=event.id, name=event.name)
+        elif isinstance(event, ToolCallDelta):
+            self.data = True
+            self._calls.add(event.text, index=event.index)
+        elif isinstance(event, Restart):
+            self._joiner, self._pieces, self._calls = TextJoiner(), [], CallAssembler()
+        elif not isinstance(event, (Start, Notice)):
+            raise self._error("protocol", f"sent a {type(event).__name__}, which is no event")
+        return (event,)
+
+    def _end(self, done: Done) -> Iterable[ProviderEvent]:
+        if done.stop == "tool_use" and not done.calls and len(self._calls):
+            raise self._error("malformed_tool_call", "announced a tool call but did not finish it")
+        self.data = True
+        passed, text = self._whole_text(repaired(done.text))
+        calls, notices = self._whole_calls(done)
+        changed = calls != done.calls
+        self.done = replace(
+            done,
+            text=text,
+            calls=calls,
+            # the provider's own record would name calls that we know under other ids, or not at all
+            state=None if changed else done.state,
+        )
+        return (*passed, *notices, self.done)
+
+    def _whole_text(self, whole: str) -> tuple[list[ProviderEvent], str]:
+        passed: list[ProviderEvent] = []
+        rest = self._joiner.rest()
+        if rest:
+            self._pieces.append(rest)
+            passed.append(TextDelta(rest))
+        streamed = "".join(self._pieces)
+        if not whole or whole == streamed:
+            self.shown = self.shown or bool(passed)
+            return passed, streamed
+        self.shown = True
+        if whole.startswith(streamed):
+            return [*passed, TextDelta(whole[len(streamed) :])], whole
+        # what was shown is not the answer: let channels show it anew
+        _log.warning("provider %s: its deltas do not add up to its answer", self._info.id)
+        return [*passed, Restart(0, self._info.id), TextDelta(whole)], whole
+
+    def _whole_calls(self, done: Done) -> tuple[tuple[ToolCall, ...], list[ProviderEvent]]:
+        calls, notices = [], list[ProviderEvent]()
+        for call in done.calls:
+            if done.stop == "max_tokens" and not _is_object(call.arguments):
+                notices.append(
+                    Notice("call_cut", f"A call of {call.name} was cut off and does not run.")
+                )
+                continue
+            calls.append(self._with_id(call))
+        return tuple(calls), notices
+
+    def _with_id(self, call: ToolCall) -> ToolCall:
+        id = call.id
+        if not id or id in self._seen:
+            numbers = itertools.count(len(self._seen) + 1)
+            id = next(name for n in numbers if (name := f"call-{n}") not in self._seen)
+            _log.debug("provider %s: no unique id for a call; using %s", self._info.id, id)
+        self._seen.add(id)
+        arguments = repaired(call.arguments)
+        if id == call.id and arguments == call.arguments:
+            return call
+        return ToolCall(id, call.name, arguments)
+
+    def _error(self, kind: ErrorKind, what: str, **details: Any) -> ProviderError:
+        title = self._info.title or self._info.id
+        return ProviderError(f"{title} {what}.", kind=kind, started=self.shown, **details)
+
+
+async def lawful(
+    events: AsyncIterator[ProviderEvent], fold: StreamFold, *, strict: bool = False
+) -> AsyncIterator[ProviderEvent]:
+    """Pass on the events of a stream until its `Done`, which is the last; then close it.
+
+    Args:
+        events: The provider's stream.
+        fold: Where it is folded.
+        strict: True to read on after `Done` and fail when anything follows, as a contract test
+            does. A host stops there: a provider that hangs after its answer costs nothing.
+
+    Raises:
+        ProviderError: In place of `Done`; anything else that the provider raises becomes one.
+    """
+    try:
+        async for event in events:
+            for passed in fold.add(event):
+                yield passed
+            if fold.done is not None and not strict:
+                break
+        fold.end()
+    except ProviderError as error:
+        error.started = error.started or fold.shown
+        raise
+    except Exception as error:
+        raise fold.failure(error) from error
+    finally:
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def collect(
+    events: AsyncIterator[ProviderEvent], info: ProviderInfo, *, strict: bool = True
+) -> Done:
+    """Read a whole stream and return its `Done`.
+
+    Raises:
+        ProviderError: When the provider fails, or breaks a law.
+    """
+    fold = StreamFold(info)
+    async for _ in lawful(events, fold, strict=strict):
+        pass
+    return fold.end()
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text or "{}"), dict)
+    except ValueError:
+        return False
