@@ -1,0 +1,1 @@
+"""What every channel's delivery shares."""

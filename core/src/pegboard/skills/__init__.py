@@ -1,0 +1,1 @@
+"""Skills kept as folders of text."""
