@@ -1,0 +1,1 @@
+"""The bounded agent loop, its guard against repetition, and the prompt it starts from."""

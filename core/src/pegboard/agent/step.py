@@ -1,0 +1,171 @@
+"""The tool calls of one step: run, watched, approved by a person where need be, answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import anyio
+
+from pegboard.agent.setup import LoopSetup
+from pegboard.contracts.message import CallResult, ToolCall
+from pegboard.contracts.result import AddTools, Handoff, Suspend, Terminate, Text, ToolResult
+from pegboard.contracts.stream import ApprovalAsked, ToolFinished, ToolStarted
+from pegboard.providers.pairing import cancelled
+from pegboard.tools.render import call_result
+
+LAST_WORD_S: Final = 1.0
+"""How long a cancelled step may take to tell that its calls ended."""
+NOTHING: Final = "The call succeeded and returned nothing."
+"""Some providers refuse an empty result, and a model may take one for a failure."""
+
+
+class StepCalls:
+    """Runs the calls of one step.
+
+    Attributes:
+        results: Result by id of the call; what is missing after a cancellation was not finished.
+    """
+
+    def __init__(self, setup: LoopSetup, calls: Sequence[ToolCall]) -> None:
+        self.results: dict[str, ToolResult] = {}
+        self._setup = setup
+        self._calls = calls
+        self._started: set[str] = set()
+
+    async def run(self) -> None:
+        """Run all calls, then those that a person must agree to, one after the other."""
+        try:
+            outcomes = await self._dispatch(self._calls, approved=False)
+            for call, result in zip(self._calls, outcomes, strict=True):
+                if isinstance(result.control, Suspend):
+                    await self._ask(call, result.control.question)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(LAST_WORD_S, shield=True):
+                for call in self._calls:
+                    if call.id in self._started and call.id not in self.results:
+                        await self._finished(call, _CANCELLED, 0.0)
+            raise
+
+    @property
+    def added(self) -> frozenset[str]:
+        """Names of tools to declare from the next step on."""
+        controls = [result.control for result in self.results.values()]
+        return frozenset(
+            name for control in controls if isinstance(control, AddTools) for name in control.names
+        )
+
+    @property
+    def terminated(self) -> bool:
+        """True when a call ended the turn."""
+        return any(
+            isinstance(result.control, Terminate) and result.error is None
+            for result in self.results.values()
+        )
+
+    def answers(self, notes: Mapping[str, str]) -> dict[str, CallResult]:
+        """Return what the model reads, by id of the call; a call that was not finished is missing.
+
+        Args:
+            notes: Sentences of the host to add, by id of the call.
+        """
+        return {
+            call.id: _answer(call, self.results[call.id], notes.get(call.id, ""))
+            for call in self._calls
+            if call.id in self.results
+        }
+
+    async def _dispatch(self, calls: Sequence[ToolCall], *, approved: bool) -> list[ToolResult]:
+        return await self._setup.dispatch_step(calls, approved=approved, watch=self._watch)
+
+    async def _watch(self, call: ToolCall, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+        if call.id not in self._started:
+            self._started.add(call.id)
+            self._setup.progress.tool_calls += 1
+            await self._setup.emit(
+                ToolStarted(call=call.id, name=call.name, arguments=_arguments(call))
+            )
+        clock = self._setup.clock
+        begun = clock.monotonic()
+        result = await run()
+        # a suspended call has not ended: it is run again once the person has agreed
+        if not isinstance(result.control, Suspend):
+            await self._end(call, result, (clock.monotonic() - begun) * 1000)
+        return result
+
+    async def _ask(self, call: ToolCall, question: str) -> None:
+        setup = self._setup
+        agreed = False
+        if setup.approve is not None:
+            await setup.emit(ApprovalAsked(call=call.id, name=call.name, question=question))
+            agreed = await setup.approve(call, question)
+        if agreed:
+            (result,) = await self._dispatch([call], approved=True)
+            if not isinstance(result.control, Suspend):
+                return
+        await self._end(call, _denied(asked=setup.approve is not None), 0.0)
+
+    async def _end(self, call: ToolCall, result: ToolResult, duration_ms: float) -> None:
+        if isinstance(result.control, Handoff):
+            result = _no_agent(result.control)
+        self.results[call.id] = result
+        if result.error is not None:
+            self._setup.progress.tool_failures += 1
+        await self._finished(call, result, duration_ms)
+
+    async def _finished(self, call: ToolCall, result: ToolResult, duration_ms: float) -> None:
+        told = [result.error.text()] if result.error else []
+        await self._setup.emit(
+            ToolFinished(
+                call=call.id,
+                name=call.name,
+                output="\n".join([*told, result.text] if result.text else told),
+                error=result.error.code if result.error else None,
+                duration_ms=duration_ms,
+                details=result.details,
+            )
+        )
+
+
+def refused(calls: Sequence[ToolCall], reason: str) -> dict[str, CallResult]:
+    """Return the results of calls that the host did not run."""
+    return {call.id: cancelled(call, reason) for call in calls}
+
+
+_CANCELLED: Final = ToolResult.failed("cancelled", "Cancelled.")
+
+
+def _answer(call: ToolCall, result: ToolResult, note: str) -> CallResult:
+    answer = call_result(call.id, call.name, result)
+    parts = answer.parts or (Text(NOTHING),)
+    return replace(answer, parts=(*parts, Text(note)) if note else parts)
+
+
+def _denied(*, asked: bool) -> ToolResult:
+    if asked:
+        return ToolResult.failed(
+            "denied",
+            "The person did not agree to this call, so it was not run.",
+            fix="Do not try it again in another form; say what you wanted to do.",
+        )
+    return ToolResult.failed(
+        "denied",
+        "This call needs a person's word and nobody is there to give it, so it was not run.",
+        fix="Say what you wanted to do, so that the person can decide later.",
+    )
+
+
+def _no_agent(control: Handoff) -> ToolResult:
+    return ToolResult.failed(
+        "not_available", f"There is no agent named {control.agent!r} to hand over to."
+    )
+
+
+def _arguments(call: ToolCall) -> Mapping[str, Any] | str:
+    try:
+        value = json.loads(call.arguments or "{}")
+    except ValueError:
+        return call.arguments
+    return value if isinstance(value, dict) else call.arguments

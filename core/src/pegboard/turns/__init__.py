@@ -1,0 +1,1 @@
+"""One inbound message through to its delivered reply."""

@@ -1,0 +1,118 @@
+"""The person at the other end of a channel, while a turn runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from pegboard.channels.chunking import split
+from pegboard.contracts.channel import Channel, Delivery, Emit
+from pegboard.contracts.message import InboundMessage, OutboundMessage
+from pegboard.contracts.stream import StreamEvent
+
+ASK_TIMEOUT_S: Final = 60.0
+_log = logging.getLogger(__name__)
+
+
+class ChannelReply:
+    """Sends to the chat that a message came from, and asks there; implements `Reply`.
+
+    Args:
+        channel: The channel.
+        message: The message that is answered.
+        present: True when a person is there to answer a question.
+        ask_timeout_s: Seconds to wait for an answer; silence is a no.
+
+    Attributes:
+        sent: Messages sent so far.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        message: InboundMessage,
+        *,
+        present: bool = False,
+        ask_timeout_s: float = ASK_TIMEOUT_S,
+    ) -> None:
+        self.sent = 0
+        self._channel = channel
+        self._message = message
+        self._present = present
+        self._ask_timeout_s = ask_timeout_s
+
+    def message(self, text: str) -> OutboundMessage:
+        """Return a reply that says `text`."""
+        message = self._message
+        return OutboundMessage(
+            chat=message.chat, thread=message.thread, text=text, in_reply_to=message.external_id
+        )
+
+    async def send(self, message: OutboundMessage) -> None:
+        """Send to this chat, whatever chat the message names."""
+        await self.deliver(message)
+
+    async def deliver(self, message: OutboundMessage) -> Delivery:
+        """Send a message, in several pieces where the channel needs it; attachments go with the
+        last.
+        """
+        own = replace(message, chat=self._message.chat, thread=self._message.thread)
+        pieces = split(own.text, self._channel.info.max_chars)
+        ids: list[str] = []
+        for number, piece in enumerate(pieces, 1):
+            attachments = own.attachments if number == len(pieces) else ()
+            delivery = await self._channel.send(replace(own, text=piece, attachments=attachments))
+            ids.extend(delivery.external_ids)
+            self.sent += 1
+        return Delivery(external_ids=tuple(ids))
+
+    @property
+    def shows_events(self) -> bool:
+        """True when the channel shows events, so that it learns of a failure from them."""
+        return self._channel.info.streaming and callable(getattr(self._channel, "stream", None))
+
+    @property
+    def can_ask(self) -> bool:
+        """True when somebody is there and the channel can put a question."""
+        return self._present and callable(getattr(self._channel, "ask", None))
+
+    async def ask(self, question: str) -> bool:
+        """Put a yes/no question and return the answer; False when nobody answers."""
+        if not self.can_ask:
+            return False
+        put: Callable[[str, str], Awaitable[bool]] = self._channel.ask  # type: ignore[attr-defined]
+        with anyio.move_on_after(self._ask_timeout_s):
+            return bool(await put(self._message.chat, question))
+        return False
+
+
+def emitter(channel: Channel, chat: str, extra: Emit | None = None) -> Emit:
+    """Return what takes the events of a turn: the channel's `stream`, if it has one, and `extra`.
+
+    A sink that fails is dropped for the rest of the turn: showing a turn must not break it.
+    """
+    sinks: list[Emit] = []
+    stream: Callable[[str, StreamEvent], Awaitable[None]] | None = getattr(channel, "stream", None)
+    if stream is not None:
+        shown = stream
+
+        async def show(event: StreamEvent) -> None:
+            await shown(chat, event)
+
+        sinks.append(show)
+    if extra is not None:
+        sinks.append(extra)
+
+    async def emit(event: StreamEvent) -> None:
+        for sink in tuple(sinks):
+            try:
+                await sink(event)
+            except Exception:
+                _log.warning("a channel failed to show an event", exc_info=True)
+                sinks.remove(sink)
+
+    return emit
