@@ -1,0 +1,44 @@
+"""What chat commands tell about the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pegboard.contracts.caller import NO_FILTER, Caller
+from pegboard.plugins.running.activate import Activator
+from pegboard.policy.explain import explain
+from pegboard.tools.dispatch import Dispatcher
+from pegboard.tools.registry import Registry
+
+
+class Description:
+    """Answers `/tools`, `/plugins` and `/why`; implements `CommandData`.
+
+    Args:
+        registry: The tools.
+        dispatcher: Holds the policy in force.
+        activator: Knows the plugins' states.
+    """
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, activator: Activator) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._activator = activator
+
+    async def tools(self, caller: Caller) -> Sequence[tuple[str, str]]:
+        """Return name and summary of the tools that this caller may use."""
+        tools = self._registry.list(NO_FILTER, caller, self._dispatcher.policy)
+        return sorted((tool.wire_name, tool.spec.summary) for tool in tools)
+
+    async def plugins(self) -> Sequence[tuple[str, str, str]]:
+        """Return id, state and reason of every plugin."""
+        return [
+            (record.id, record.state.value, record.reason) for record in self._activator.records
+        ]
+
+    async def why(self, name: str, caller: Caller) -> str:
+        """Return the decision about a tool for this caller, with the rule that made it."""
+        tool = self._registry.find(name)
+        if tool is None:
+            return f"There is no tool {name!r}."
+        return explain(self._dispatcher.policy, caller, tool)

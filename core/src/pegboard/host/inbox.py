@@ -1,0 +1,53 @@
+"""The door through which a channel hands in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Protocol
+
+from pegboard.contracts.caller import Caller
+from pegboard.contracts.channel import Channel, TurnOutcome
+from pegboard.contracts.message import InboundMessage
+from pegboard.host.ingress import channel_caller
+
+
+class Submit(Protocol):
+    """Runs the turn that answers a message."""
+
+    def __call__(
+        self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
+    ) -> Awaitable[TurnOutcome]:
+        """Run it."""
+        ...
+
+
+class ChannelInbox:
+    """The inbox of one channel instance; implements `Inbox`.
+
+    Args:
+        submit: Runs a turn.
+        channel: The channel.
+        name: Its instance name; messages carry it whatever they claim.
+        caller: The identity of every sender, or None to stamp each from the channel.
+    """
+
+    def __init__(
+        self, submit: Submit, channel: Channel, name: str, caller: Caller | None = None
+    ) -> None:
+        self._submit = submit
+        self._channel = channel
+        self._name = name
+        self._caller = caller
+
+    async def submit(self, message: InboundMessage) -> TurnOutcome:
+        """Run the turn that answers `message`."""
+        own = self._own(message)
+        return await self._submit(own, self._channel, caller=self.caller(own))
+
+    def caller(self, message: InboundMessage) -> Caller:
+        """Return the identity of the sender of `message`."""
+        return self._caller or channel_caller(self._channel.info, self._own(message))
+
+    def _own(self, message: InboundMessage) -> InboundMessage:
+        return message if message.channel == self._name else replace(message, channel=self._name)

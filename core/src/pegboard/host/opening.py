@@ -1,0 +1,50 @@
+"""Open and close a host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from pegboard.config.load import load
+from pegboard.config.paths import find_paths
+from pegboard.host.host import Host
+from pegboard.host.options import HostOptions
+from pegboard.host.parts import HostParts
+from pegboard.plugins.decision.boot import boot
+
+STOP_S = 10.0
+"""How long a host may take to give back what it holds when it is cancelled."""
+
+
+@asynccontextmanager
+async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
+    """Open a host for the time of the block.
+
+    Raises:
+        ConfigError: When the configuration is wrong.
+        UsageError: When `PEGBOARD_PLUGINS` names a plugin that is not installed.
+        PluginError: When a required plugin can't be used and `on_failure` is "abort".
+    """
+    options = options or HostOptions()
+    paths = options.paths or find_paths(options.env)
+    config = load(paths, project=options.project, env=options.env, overrides=options.overrides)
+    config.require_valid()
+    found = boot(
+        config,
+        safe=options.safe,
+        only=options.only,
+        path=options.plugin_path,
+        env=options.env,
+        retry_failed=True,
+    )
+    parts = HostParts(options, found)
+    host = Host(options, parts)
+    async with parts.activator:
+        await host.start()
+        try:
+            yield host
+        finally:
+            with anyio.move_on_after(STOP_S, shield=True):
+                await host.stop()

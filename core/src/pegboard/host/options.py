@@ -1,0 +1,39 @@
+"""How a host is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pegboard.config.paths import Paths
+from pegboard.contracts.clock import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOptions:
+    """How a host is opened.
+
+    Args:
+        paths: Where config, state, data and cache live; None = the usual places.
+        overrides: Settings by dotted key that win over every file.
+        project: A trusted folder whose `.pegboard/config.toml` counts, or None.
+        workspace: The folder that tools work in; None = the current one.
+        safe: True to load only plugins that Pegboard ships.
+        only: Ids of the only plugins to load; None = what `PEGBOARD_PLUGINS` says, else all.
+        plugin_path: Folders to look for plugins in; None = `sys.path`.
+        env: The environment.
+        clock: Time.
+    """
+
+    paths: Paths | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    project: Path | None = None
+    workspace: Path | None = None
+    safe: bool = False
+    only: tuple[str, ...] | None = None
+    plugin_path: Sequence[str] | None = None
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=SystemClock)
