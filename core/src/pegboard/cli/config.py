@@ -1,0 +1,174 @@
+"""`pegboard config`: show, change and check the configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pegboard.cli import exit_codes
+from pegboard.cli.completing import config_keys, dotted_keys
+from pegboard.cli.fault import tell
+from pegboard.cli.lazy_group import LazyGroup
+from pegboard.cli.output import FAINT, GOOD, PLAIN
+from pegboard.cli.session import Session, json_option
+from pegboard.cli.settings import merged_schema, problems
+from pegboard.config import edit
+from pegboard.config.keys import join_key
+from pegboard.config.nearest import nearest
+from pegboard.config.schema_tree import redact
+from pegboard.contracts.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from pegboard.config.schema import Problem
+
+_COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "show": ("config:show", "Show every setting in force and where it comes from."),
+    "get": ("config:get", "Print one setting."),
+    "set": ("config:set_command", "Set one key in your config file; its comments stay."),
+    "unset": ("config:unset", "Remove one key or table from your config file."),
+    "check": ("config:check", "Check all settings, the plugins' included."),
+    "schema": ("config:schema", "Print the JSON Schema of the config file."),
+}
+
+
+@click.group("config", cls=LazyGroup, lazy=_COMMANDS)
+def group() -> None:
+    """Show, change and check the configuration."""
+
+
+@click.command("show")
+@json_option
+@click.pass_obj
+def show(session: Session) -> None:
+    """Show every setting in force and where it comes from."""
+    config = session.config
+    hidden = redact(config.data, merged_schema(session.boot))
+    rows = [(key, value, config.source(key)) for key, value in flat(hidden)]
+    if session.output.json_wanted:
+        settings = {key: {"value": value, "source": source} for key, value, source in rows}
+        files = [str(file) for file in config.files]
+        session.output.json({"settings": settings, "files": files})
+        return
+    session.output.table(
+        ["KEY", "VALUE", "FROM"],
+        [(key, value_text(value), source) for key, value, source in rows],
+        paint={2: lambda source: FAINT if source == "default" else PLAIN},
+    )
+
+
+@click.command("get")
+@click.argument("key", shell_complete=config_keys)
+@json_option
+@click.pass_context
+def get(ctx: click.Context, key: str) -> None:
+    """Print one setting; a list or table as JSON. Exit code 1 when it is known but not set."""
+    session: Session = ctx.obj
+    missing = object()
+    value = session.config.get(key, missing)
+    if value is missing or value is None:
+        _refuse_unknown(session, key)
+        session.output.note(f"{key} is not set.")
+        ctx.exit(exit_codes.FAILED)
+    if session.output.json_wanted:
+        facts = {"key": key, "value": value, "source": session.config.source(key)}
+        session.output.json(facts)
+    else:
+        session.output.data(value if isinstance(value, str) else value_text(value))
+
+
+@click.command("set")
+@click.argument("key", shell_complete=config_keys)
+@click.argument("value")
+@click.pass_obj
+def set_command(session: Session, key: str, value: str) -> None:
+    """Set one key in your config file; its comments stay.
+
+    VALUE is TOML (5, true, '["a", "b"]'), else it is text. A value that would be wrong is refused.
+    """
+    parsed = edit.parse_value(value)
+    _refuse_wrong(session, key, parsed)
+    edit.set_value(session.paths.config_file, key, parsed)
+    session.output.line(f"{key} = {value_text(parsed)}", GOOD)
+    source = session.again().config.source(key)
+    if str(session.paths.config_file) not in source:
+        tell(session.output, f"{source} still decides {key}.", None, title="Warning")
+
+
+@click.command("unset")
+@click.argument("key", shell_complete=config_keys)
+@click.pass_obj
+def unset(session: Session, key: str) -> None:
+    """Remove one key or table from your config file."""
+    if not edit.unset(session.paths.config_file, key):
+        raise UsageError(
+            f"{key} is not set in {session.paths.config_file}.", fix="pegboard config show"
+        )
+    session.output.line(f"{key} is removed.", GOOD)
+
+
+@click.command("check")
+@json_option
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Check all settings, the plugins' included; nothing is started."""
+    session: Session = ctx.obj
+    found = problems(session.config, session.boot)
+    if session.output.json_wanted:
+        session.output.json({"problems": [problem._asdict() for problem in found]})
+    elif not found:
+        files = ", ".join(str(file) for file in session.config.files) or "no config file"
+        session.output.line(f"All settings are in order ({files}).", GOOD)
+    else:
+        for problem in found:
+            tell(session.output, problem.message, problem.fix)
+    if found:
+        ctx.exit(exit_codes.CONFIG)
+
+
+@click.command("schema")
+@click.pass_obj
+def schema(session: Session) -> None:
+    """Print the JSON Schema of the config file, with the settings of all installed plugins."""
+    session.output.data(json.dumps(merged_schema(session.boot), indent=2))
+
+
+def flat(data: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield each value of nested tables with its dotted key; an empty table yields nothing."""
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, (*above, name))
+        else:
+            yield join_key((*above, name)), value
+
+
+def value_text(value: Any) -> str:
+    """Return a value on one line, as JSON, which reads like TOML for all that a setting can be."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _refuse_wrong(session: Session, key: str, value: Any) -> None:
+    """Raise when a new value would bring a problem that is not there now."""
+    trial = Session(
+        home=session.home, safe=session.safe, settings=session.settings, output=session.output
+    )
+    trial.overrides[key] = value
+    before = problems(session.config, session.boot)
+    new: list[Problem] = [
+        problem for problem in problems(trial.config, trial.boot) if problem not in before
+    ]
+    if new:
+        raise ConfigError(f"{key} is unchanged: {new[0].message}", fix=new[0].fix)
+
+
+def _refuse_unknown(session: Session, key: str) -> None:
+    known = list(dotted_keys(merged_schema(session.boot)))
+    if key in known or any(name.startswith(f"{key}.") for name in known):
+        return
+    near = nearest(key, known)
+    raise UsageError(
+        f"There is no setting {key!r}.",
+        fix=f"pegboard config get {near}" if near else "pegboard config show",
+    )

@@ -1,0 +1,68 @@
+"""The entry point of the `pegboard` command, and how every run of it ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Args:
+        args: The words after the program's name; None = those of this process.
+    """
+    if args is None:
+        # A command that only reads and prints is over before the garbage collector can find
+        # anything, and would spend a fifth of its time on that; `Session.run` switches it on again.
+        gc.disable()
+    from pegboard.cli import exit_codes
+
+    if "_PEGBOARD_COMPLETE" in os.environ:
+        from pegboard.cli.root import PROGRAM, root
+
+        root.main(prog_name=PROGRAM)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(list(sys.argv[1:] if args is None else args))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = exit_codes.READER_GONE
+        _forget_output()
+    if args is None:
+        gc.freeze()  # the last collection, at exit, would only look for what is given back anyway
+    return code
+
+
+def _run(words: list[str]) -> int:
+    import click
+
+    from pegboard.cli.root import PROGRAM, root
+
+    ctx: click.Context | None = None
+    try:
+        with root.make_context(PROGRAM, words) as ctx:
+            root.invoke(ctx)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (BrokenPipeError, GeneratorExit, SystemExit):
+        raise
+    except BaseException as error:  # the last frame: nothing may end as a traceback
+        from pegboard.cli.fault import report
+        from pegboard.cli.output import Output
+
+        session = ctx.obj if ctx is not None else None
+        output = session.output if session is not None else Output()
+        output.json_wanted |= isinstance(error, click.UsageError) and "--json" in words
+        return report(error, output, plugin=session.plugin if session is not None else "")
+    return 0
+
+
+def _forget_output() -> None:
+    """Point standard output at nothing, so that flushing it at exit can't fail once more."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
