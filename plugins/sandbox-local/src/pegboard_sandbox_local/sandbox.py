@@ -1,0 +1,204 @@
+"""The backend and the opened sandbox of this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import anyio
+
+from pegboard import (
+    Command,
+    Completed,
+    SandboxError,
+    SandboxInfo,
+    SandboxReport,
+    SandboxSpec,
+)
+from pegboard.sandboxes import (
+    Effects,
+    Enforcement,
+    GrantTable,
+    Launch,
+    OutputSink,
+    SandboxFiles,
+    command_environment,
+    lacks_effect,
+    run_process,
+)
+
+INFO: Final = SandboxInfo(id="local", confines_commands=False, preference=90)
+ALLOW: Final = "pegboard config set sandboxes.local.allow_unconfined_shell true"
+_POLL_S: Final = 0.01
+
+_REFUSED = (
+    "Commands are refused: this sandbox can't confine them. To let them run with all the rights of "
+    f"your user: {ALLOW}"
+)
+_UNCONFINED = (
+    "Commands run UNCONFINED, with all the rights of your user: they read and write what you can, "
+    "and reach the network. Only file tools stay below the grants."
+)
+
+
+class LocalBackend:
+    """Opens sandboxes on this machine.
+
+    Args:
+        allow_unconfined_shell: The operator's word that commands may run without confinement.
+        durable: Whether a write waits until it is on the disk.
+    """
+
+    info = INFO
+
+    def __init__(self, *, allow_unconfined_shell: bool = False, durable: bool = True) -> None:
+        self.allow_unconfined_shell = allow_unconfined_shell
+        self.durable = durable
+
+    async def probe(self) -> str | None:
+        """Return None on a system whose paths can be held open, else why not."""
+        if os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW"):
+            return None
+        return "this system can't open files below a folder safely; it works on Linux and macOS"
+
+    async def open(self, spec: SandboxSpec) -> LocalSandbox:
+        """Open the workspace and the grants.
+
+        Raises:
+            SandboxError: When the system is unfit, or a folder may not be granted.
+        """
+        unfit = await self.probe()
+        if unfit:
+            raise SandboxError(
+                f"the local sandbox does not work here: {unfit}",
+                fix="Run Pegboard on Linux, macOS or WSL.",
+            )
+        table = GrantTable.open(spec)
+        files = SandboxFiles(table, spec.effects, durable=self.durable)
+        return LocalSandbox(files, spec, shell=self.allow_unconfined_shell, runs=Runs())
+
+
+class Runs:
+    """The commands that are running, so that closing the sandbox ends them."""
+
+    def __init__(self) -> None:
+        self.scopes: set[anyio.CancelScope] = set()
+
+    async def run(
+        self, launch: Launch, command: Command, on_output: OutputSink | None
+    ) -> Completed:
+        """Run a command that `end` can stop.
+
+        Raises:
+            SandboxError: When it was stopped so, or can't be started.
+        """
+        with anyio.CancelScope() as scope:
+            self.scopes.add(scope)
+            try:
+                return await run_process(launch, command, on_output=on_output)
+            finally:
+                self.scopes.discard(scope)
+        raise SandboxError(
+            "the sandbox was closed while the command ran", fix="Start a new conversation."
+        )
+
+    async def end(self) -> None:
+        """Stop every command and wait until its processes are gone."""
+        for scope in tuple(self.scopes):
+            scope.cancel()
+        while self.scopes:
+            await anyio.sleep(_POLL_S)
+
+
+class LocalSandbox(SandboxFiles):
+    """Files below the grants of this machine; commands only with the operator's word.
+
+    Args:
+        files: The file half.
+        spec: What was asked for.
+        shell: Whether commands may run.
+        runs: Shared by every narrowed view.
+        owner: Whether closing this view closes what is open; narrowed views only borrow it.
+    """
+
+    info = INFO
+
+    def __init__(
+        self,
+        files: SandboxFiles,
+        spec: SandboxSpec,
+        *,
+        shell: bool,
+        runs: Runs,
+        owner: bool = True,
+    ) -> None:
+        super().__init__(files.table, files.effects, durable=files.durable)
+        self.workspace = files.table.grants[0].path
+        self._spec = spec
+        self._shell = shell
+        self._runs = runs
+        self._owner = owner
+
+    async def run(self, command: Command, *, on_output: OutputSink | None = None) -> Completed:
+        """Run a command to its end, unconfined, if the operator allowed that.
+
+        Raises:
+            SandboxError: When it is not allowed, or can't be started.
+        """
+        if "exec" not in self.effects:
+            raise lacks_effect("exec", self.effects)
+        if not self._shell:
+            raise SandboxError(
+                'commands are refused: the sandbox "local" can\'t confine them',
+                fix=f"To let them run with all the rights of your user: {ALLOW}",
+            )
+        launch = Launch(
+            argv=tuple(command.argv),
+            cwd=await self._folder(command.cwd),
+            env=command_environment(self._spec.env, extra=command.env),
+        )
+        return await self._runs.run(launch, command, on_output)
+
+    def narrowed(self, effects: Effects) -> LocalSandbox:
+        """Return the same sandbox with fewer effects; the two share what is open."""
+        return LocalSandbox(
+            super().narrowed(effects),
+            self._spec,
+            shell=self._shell,
+            runs=self._runs,
+            owner=False,
+        )
+
+    def explain(self) -> SandboxReport:
+        """Return what this sandbox enforces."""
+        files: Enforcement = "partial" if self._shell else "yes"
+        commands: Enforcement = "no" if self._shell else "yes"
+        return SandboxReport(
+            sandbox=INFO.id,
+            enforced={
+                "fs_read": files,
+                "fs_write": files,
+                "net": commands,
+                "signals": commands,
+                "pids": commands,
+                "tree_kill": "partial" if self._shell else "yes",
+            },
+            grants=self.table.grants,
+            notes=(_UNCONFINED if self._shell else _REFUSED, *self.table.notes),
+        )
+
+    async def aclose(self) -> None:
+        """End what still runs and close the grants."""
+        if self._owner:
+            await self._runs.end()
+            self.table.close()
+
+    async def _folder(self, path: str) -> str:
+        if not path:
+            return str(self.workspace)
+        place = self.resolve(path)
+        if not await anyio.Path(place).is_dir():
+            raise SandboxError(
+                f"the folder {path} does not exist", fix="Name a folder that exists.", path=path
+            )
+        return place
