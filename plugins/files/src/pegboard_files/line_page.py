@@ -1,0 +1,206 @@
+"""A page of a text file's lines, read in pieces however large the file is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from pegboard import Sandbox, ToolFailure
+from pegboard_files.names import shown, size_text
+from pegboard_files.text_format import PROBE, TextFormat, binary_kind, text_format
+
+PIECE: Final = 1 << 20
+FIRST_PIECE: Final = 1 << 16
+COUNT_BELOW: Final = 64 << 20
+"""Bytes up to which all lines of a file are counted."""
+WIDE_BELOW: Final = 64 << 20
+"""Bytes up to which a UTF-16 or UTF-32 file is read."""
+_LONGEST: Final = 4  # bytes of a character in UTF-8
+
+
+@dataclass(slots=True)
+class Line:
+    """One line without its end.
+
+    Args:
+        raw: Its first bytes.
+        size: All its bytes.
+    """
+
+    raw: bytes
+    size: int
+
+
+@dataclass(slots=True)
+class LinePage:
+    """Lines of a file.
+
+    Args:
+        format: How the file is text.
+        size: Bytes of the file.
+        first: Number of the first line, from 1.
+        lines: The lines.
+        following: Number of the next line, or None at the end of the file.
+        total: How many lines the file has, or None when they were not counted.
+        crlf: Whether the lines that were read end in CR LF.
+    """
+
+    format: TextFormat
+    size: int
+    first: int
+    lines: list[Line] = field(default_factory=list)
+    following: int | None = None
+    total: int | None = None
+    crlf: bool = False
+
+
+async def read_page(
+    sandbox: Sandbox, path: str, *, first: int, count: int, line_chars: int, max_chars: int
+) -> LinePage:
+    """Read `count` lines from line `first` on, fewer when they come to more than `max_chars`.
+
+    Args:
+        sandbox: Where the file is.
+        path: Its path.
+        first: Number of a line, from 1.
+        count: Lines at most.
+        line_chars: Characters of one line that will be shown.
+        max_chars: Characters of all lines together; one line is always read.
+
+    Raises:
+        ToolFailure: When the file is binary, or a wide encoding in a file that is too large.
+    """
+    start = await sandbox.read(path, limit=FIRST_PIECE)
+    size = len(start) if len(start) < FIRST_PIECE else await _measured(sandbox, path)
+    how = text_format(start[:PROBE])
+    if how is None:
+        raise ToolFailure(
+            f"{shown(path)} is a binary file ({binary_kind(start)}, {size_text(size)}).",
+            fix="Only text can be read as lines.",
+            code="binary",
+        )
+    page = LinePage(format=how, size=size, first=first)
+    taker = _Taker(page, count, line_chars * _LONGEST, max_chars)
+    async for piece in _pieces(sandbox, path, how, start, size):
+        if taker.feed(piece):
+            return page
+    taker.end()
+    return page
+
+
+async def _measured(sandbox: Sandbox, path: str) -> int:
+    """Return the size of a file, also behind a link."""
+    found = await sandbox.stat(sandbox.resolve(path))
+    return found.size if found is not None else 0
+
+
+async def _pieces(
+    sandbox: Sandbox, path: str, how: TextFormat, start: bytes, size: int
+) -> AsyncIterator[bytes]:
+    """Yield the file as UTF-8 without its mark."""
+    if how.wide:
+        yield await _wide(sandbox, path, how, size)
+        return
+    yield start[len(how.mark) :]
+    offset = len(start)
+    # a short first piece was the whole file
+    while offset >= FIRST_PIECE:
+        piece = await sandbox.read(path, offset=offset, limit=PIECE)
+        if not piece:
+            return
+        yield piece
+        offset += len(piece)
+
+
+async def _wide(sandbox: Sandbox, path: str, how: TextFormat, size: int) -> bytes:
+    if size > WIDE_BELOW:
+        raise ToolFailure(
+            f"{shown(path)} is {how.encoding} text of {size_text(size)}.",
+            fix=f"Convert it to UTF-8; up to {size_text(WIDE_BELOW)} are read as they are.",
+            code="too_large",
+        )
+    data = await sandbox.read(path)
+    text = data[len(how.mark) :].decode(how.encoding, "replace")
+    return text.encode("utf-8", "replace")
+
+
+class _Taker:
+    """Takes the wanted lines out of pieces; holds no more of a line than will be shown."""
+
+    def __init__(self, page: LinePage, count: int, line_bytes: int, max_chars: int) -> None:
+        self.page = page
+        self.count = count
+        self.line_bytes = line_bytes
+        self.room = max_chars
+        self.number = 1  # of the line that the next byte belongs to
+        self.partial = b""
+        self.partial_size = 0
+        self.full = False
+        self.last = b""
+
+    def feed(self, piece: bytes) -> bool:
+        """Take what is wanted of the next piece; True when nothing more is wanted."""
+        if piece:
+            self.last = piece[-1:]
+        at = 0 if self.full else self._take(piece, self._skip(piece))
+        if not self.full:
+            return False
+        if self.page.size >= COUNT_BELOW:
+            return True
+        self.number += piece.count(b"\n", at)
+        return False
+
+    def end(self) -> None:
+        """Note what only the end of the file tells."""
+        page = self.page
+        if self.partial_size and not self.full:
+            self._add(b"")
+        page.total = self.number - 1 + (1 if self.last not in (b"", b"\n") else 0)
+        if page.following is not None and page.following > page.total:
+            page.following = None
+
+    def _skip(self, piece: bytes) -> int:
+        missing = self.page.first - self.number
+        if missing <= 0:
+            return 0
+        there = piece.count(b"\n")
+        if there < missing:
+            self.number += there
+            return len(piece)
+        at = 0
+        for _ in range(missing):
+            at = piece.index(b"\n", at) + 1
+        self.number = self.page.first
+        return at
+
+    def _take(self, piece: bytes, at: int) -> int:
+        while at < len(piece) and not self.full:
+            end = piece.find(b"\n", at)
+            stop = len(piece) if end < 0 else end
+            room = self.line_bytes - len(self.partial)
+            self.partial += piece[at : min(stop, at + max(0, room))]
+            self.partial_size += stop - at
+            if end < 0:
+                return stop
+            if not self._add(b"\n"):
+                return at
+            at = end + 1
+        return at
+
+    def _add(self, end: bytes) -> bool:
+        """Add the line that is complete; False when it does not fit any more."""
+        raw, size = self.partial, self.partial_size
+        page = self.page
+        if raw.endswith(b"\r") and size == len(raw) and end:
+            raw, size, page.crlf = raw[:-1], size - 1, True
+        self.room -= min(len(raw), self.line_bytes // _LONGEST)
+        self.partial, self.partial_size = b"", 0
+        if page.lines and self.room < 0:
+            self.full, page.following = True, self.number
+            return False
+        page.lines.append(Line(raw, size))
+        self.number += len(end)
+        if len(page.lines) >= self.count:
+            self.full, page.following = True, page.first + len(page.lines)
+        return True

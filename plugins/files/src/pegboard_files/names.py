@@ -1,0 +1,37 @@
+"""File names as they can be shown: on one line, as valid text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNSHOWABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def shown(path: str) -> str:
+    """Return a path with control characters and stray bytes written as escapes."""
+    return _UNSHOWABLE.sub(lambda found: _escape(found[0]), path)
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes for people: `512 B`, `1.2 KiB`."""
+    if size < 1024:
+        return f"{size} B"
+    amount = float(size)
+    for unit in ("KiB", "MiB", "GiB"):
+        amount /= 1024
+        if amount < 1024:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1024:.1f} TiB"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 line`, `2 lines`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\x{code:02x}")

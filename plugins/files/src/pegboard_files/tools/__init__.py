@@ -1,0 +1,1 @@
+"""The tools, one in each module."""

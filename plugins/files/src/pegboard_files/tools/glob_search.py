@@ -1,0 +1,77 @@
+"""The tool `glob_search`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard_files.failing import not_found, path_errors
+from pegboard_files.finding import find_files
+from pegboard_files.globs import compile_globs
+from pegboard_files.names import plural, shown
+
+
+@tool(
+    effects={"read"},
+    category="file",
+    audience="owner",
+    aliases=("glob", "find_files", "find"),
+    intents=(
+        "(find|list|show) [me] [all] [the] [files] {pattern:glob} [files] "
+        "[(in|under|below) [the] [folder|directory] {path:path}]",
+        "(find|list|show) [me] [all] [the] files [(like|matching|named|called)] {pattern:glob} "
+        "[(in|under|below) [the] [folder|directory] {path:path}]",
+    ),
+    limits=OutputLimits(chars=20_000, keep="tail"),
+    help=ToolHelp(
+        when_to_use="To find files by name. To look into files, use content_search.",
+        examples=(
+            '{"pattern": "**/*.py"}',
+            '{"pattern": "*.{md,txt}", "path": "docs"}',
+        ),
+        failure_modes=("invalid_pattern: says what is wrong with the pattern",),
+    ),
+)
+async def glob_search(
+    ctx: ToolContext,
+    pattern: Annotated[
+        str,
+        Arg(
+            "`*` and `?` stay within one name, `**` crosses folders, `[abc]` is one character, "
+            "`{a,b}` a choice; relative to `path`. `*.py` looks only in `path` itself, "
+            "`**/*.py` everywhere below.",
+        ),
+    ],
+    path: Annotated[str, Arg("The folder to look in.", access="read", min_length=1)] = ".",
+    limit: Annotated[int, Arg("Paths to return at most.", ge=1, le=5000)] = 200,
+    gitignore: Annotated[bool, Arg("Leave out what .gitignore files name.")] = False,
+) -> ToolResult:
+    """Find files whose path matches a pattern, sorted by path.
+
+    Names with a leading dot are found too, except inside `.git`; letter case matters; links to
+    folders are not entered.
+    """
+    globs = compile_globs(pattern)
+    async with path_errors(ctx.sandbox, path):
+        place = await ctx.sandbox.stat(ctx.sandbox.resolve(path))
+        if place is None:
+            raise await not_found(ctx.sandbox, path)
+        if place.kind != "dir":
+            raise ToolFailure(
+                f"{shown(path)} is not a folder.", fix="Name a folder.", code="not_a_folder"
+            )
+        found = await find_files(ctx.sandbox, path, globs, limit=limit, ignore=gitignore)
+    lines = [shown(item.path) for item in found.files]
+    if not lines:
+        lines.append(f"[no file matches {pattern}{_hint(pattern)}]")
+    if found.more:
+        lines.append(f"[more than {plural(limit, 'file')} match; narrow the pattern]")
+    return ToolResult(
+        output="\n".join(lines),
+        structured={"paths": [item.path for item in found.files], "more": found.more},
+        details={"count": len(found.files), "more": found.more},
+    )
+
+
+def _hint(pattern: str) -> str:
+    return "" if "/" in pattern or "**" in pattern else f"; **/{pattern} looks in all folders"

@@ -1,0 +1,109 @@
+"""The tool `list_dir`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pegboard import (
+    Arg,
+    FileStat,
+    OutputLimits,
+    Sandbox,
+    SandboxError,
+    ToolContext,
+    ToolHelp,
+    ToolResult,
+    tool,
+)
+from pegboard_files.failing import path_errors
+from pegboard_files.names import plural, shown, size_text
+
+MAX_DEPTH: Final = 10
+
+
+@tool(
+    effects={"read"},
+    category="file",
+    audience="owner",
+    aliases=("ls", "list_directory", "list_files"),
+    intents=(
+        "list [me] [all] [the] files [(in|of|under) [the] [folder|directory] {path:path}]",
+        "list [the] [current] (folder|directory) [{path:path}]",
+        "ls [{path:path}]",
+        "(what files are|which files are|what is) [there] in [the] (folder|directory) {path:path}",
+        "(what files are|which files are) (here|there)",
+        "show [me] [the] (folder|directory) {path:path}",
+    ),
+    limits=OutputLimits(chars=30_000, keep="head"),
+    help=ToolHelp(
+        when_to_use="To see what a folder holds. To find files by name, use glob_search.",
+        examples=("{}", '{"path": "src", "depth": 2}'),
+        failure_modes=("not_found: names what is near", "not_a_folder: use file_read"),
+    ),
+)
+async def list_dir(
+    ctx: ToolContext,
+    path: Annotated[
+        str, Arg('The folder; "." is the workspace.', access="read", min_length=1)
+    ] = ".",
+    depth: Annotated[int, Arg("How many levels to show.", ge=1, le=MAX_DEPTH)] = 1,
+    limit: Annotated[int, Arg("Entries to show at most.", ge=1, le=5000)] = 1000,
+) -> ToolResult:
+    """List the entries of a folder: folders end in `/`, links in `@`, files have their size."""
+    listing = _Listing(ctx.sandbox, depth, limit)
+    async with path_errors(ctx.sandbox, path):
+        await listing.add(path, 1)
+    entries = listing.entries
+    lines = [line for line, _ in entries]
+    if not entries:
+        lines.append("[the folder is empty]")
+    if listing.more:
+        lines.append(f"[more than {plural(limit, 'entry').replace('entrys', 'entries')}]")
+    return ToolResult(
+        output="\n".join(lines),
+        structured={
+            "path": path,
+            "entries": [
+                {"path": item.path, "kind": item.kind, "size": item.size} for _, item in entries
+            ],
+            "more": listing.more,
+        },
+        details={"entries": len(entries), "more": listing.more},
+    )
+
+
+class _Listing:
+    """Entries collected level by level, indented below their folder."""
+
+    def __init__(self, sandbox: Sandbox, depth: int, limit: int) -> None:
+        self.sandbox = sandbox
+        self.depth = depth
+        self.limit = limit
+        self.entries: list[tuple[str, FileStat]] = []
+        self.more = False
+
+    async def add(self, path: str, level: int) -> None:
+        for item in await self.sandbox.list_dir(path):
+            if len(self.entries) >= self.limit:
+                self.more = True
+                return
+            self.entries.append((_line(item, level), item))
+            if item.kind == "dir" and level < self.depth:
+                await self._below(item.path, level)
+
+    async def _below(self, path: str, level: int) -> None:
+        try:
+            await self.add(path, level + 1)
+        except (SandboxError, PermissionError) as error:
+            reason = "closed" if isinstance(error, SandboxError) else "not readable"
+            line, item = self.entries[-1]
+            self.entries[-1] = (f"{line} [{reason}]", item)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # it went away while we looked
+
+
+def _line(item: FileStat, level: int) -> str:
+    name = shown(item.path.rpartition("/")[2])
+    marks = {"dir": "/", "symlink": "@", "other": "|", "file": ""}
+    size = f"  {size_text(item.size)}" if item.kind == "file" else ""
+    return f"{'  ' * (level - 1)}{name}{marks[item.kind]}{size}"

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+from pegboard_files.search import clip_around
+
+pytestmark = pytest.mark.anyio
+
+
+async def hits(desk, pattern: str, **arguments) -> list[tuple[str, int]]:
+    result = await desk.ok("content_search", pattern=pattern, **arguments)
+    return [(hit["path"], hit["line"]) for hit in result.structured["matches"]]
+
+
+async def test_matches_are_file_line_content_sorted_by_path(desk) -> None:
+    desk.put("b.py", "x = 1\ny = 2\nx = 3\n")
+    desk.put("a/c.py", "\n\nx = 9")
+    result = await desk.ok("content_search", pattern=r"^x = \d")
+    assert result.text == "a/c.py:3:x = 9\nb.py:1:x = 1\nb.py:3:x = 3"
+    assert result.structured["matches"][0] == {"path": "a/c.py", "line": 3, "text": "x = 9"}
+    assert not result.structured["truncated"]
+
+
+async def test_no_match_is_no_error_and_says_what_was_looked_at(desk) -> None:
+    desk.put("a", "x")
+    desk.put("b.png", b"\x89PNG\0")
+    result = await desk.ok("content_search", pattern="zzz")
+    assert result.text == "[no match in 1 file; left out: 1 binary]"
+    assert result.structured["matches"] == []
+
+
+async def test_context_is_marked_and_shared_lines_are_shown_once(desk) -> None:
+    desk.put("f", "".join(f"{number}\n" for number in range(1, 21)))
+    desk.put("g", "x\n5\n")
+    result = await desk.ok("content_search", pattern="^(5|7|15)$", context=1)
+    assert result.text == (
+        "f-4-4\nf:5:5\nf-6-6\nf:7:7\nf-8-8\n--\nf-14-14\nf:15:15\nf-16-16\n--\ng-1-x\ng:2:5"
+    )
+    assert result.structured["matches"][0]["before"] == ["4"]
+
+
+async def test_a_filter_chooses_files(desk) -> None:
+    for name in ("a.py", "d/b.py", "d/c.ts"):
+        desk.put(name, "needle")
+    assert await hits(desk, "needle", glob="*.py") == [("a.py", 1), ("d/b.py", 1)]
+    assert await hits(desk, "needle", glob="d/*.ts") == [("d/c.ts", 1)]
+    assert await hits(desk, "needle", path="d", glob="*.{py,ts}") == [("d/b.py", 1), ("d/c.ts", 1)]
+    assert await hits(desk, "needle", path="d/c.ts") == [("d/c.ts", 1)]
+    error = await desk.error("content_search", pattern="x", glob="[")
+    assert error.code == "invalid_pattern"
+
+
+async def test_the_cap_is_told_only_when_it_cut(desk) -> None:
+    desk.put("f", "x\n" * 10)
+    assert not (await desk.ok("content_search", pattern="x", limit=10)).structured["truncated"]
+    result = await desk.ok("content_search", pattern="x", limit=9)
+    assert result.structured["truncated"]
+    assert result.text.endswith("[more than 9 lines match; narrow the search]")
+
+
+async def test_a_very_long_line_is_clipped_around_its_match(desk) -> None:
+    desk.put("min.js", '"mcp"' + "x" * 70_000 + "needle" + "y" * 70_000)
+    desk.put("other", "needle")
+    result = await desk.ok("content_search", pattern="needle")
+    first, second = result.structured["matches"]
+    assert "needle" in first["text"]
+    assert len(first["text"]) < 600
+    assert second == {"path": "other", "line": 1, "text": "needle"}
+    assert (await hits(desk, "mcp")) == [("min.js", 1)]
+
+
+def test_a_clip_keeps_the_match_and_counts_the_rest() -> None:
+    assert clip_around("short", 0, 500) == "short"
+    assert clip_around("x" * 600, 0, 500) == "x" * 500 + "…[+100]"
+    clipped = clip_around("x" * 1000 + "needle" + "y" * 1000, 1000, 500)
+    assert "needle" in clipped
+    assert clipped.startswith("[875+]…")
+    assert clip_around("x" * 1000 + "needle", 1000, 500).endswith("needle")
+
+
+async def test_bytes_that_are_no_text_do_not_stop_a_search(desk) -> None:
+    desk.put("a", b"caf\xe9 needle\n")
+    desk.put("b", b"\xff\xfe" + "needle é".encode("utf-16-le"))
+    desk.put("c", b"\xef\xbb\xbfneedle\r\n")
+    desk.put("d", b"needle\r\nx\r\n")
+    assert await hits(desk, "needle") == [("a", 1), ("b", 1), ("c", 1), ("d", 1)]
+    assert await hits(desk, "^needle$") == [("c", 1), ("d", 1)]
+    result = await desk.ok("content_search", pattern="é", path="b")
+    assert result.structured["count"] == 1
+
+
+async def test_links_are_not_searched_and_closed_places_neither(desk) -> None:
+    desk.put("a", "needle")
+    desk.put(".git/config", "needle")
+    desk.put("id_rsa", "-----BEGIN OPENSSH PRIVATE KEY-----\nneedle\n")
+    (desk.folder / "link").symlink_to("a")
+    (desk.folder / "loop").symlink_to(".")
+    result = await desk.ok("content_search", pattern="needle")
+    assert [hit["path"] for hit in result.structured["matches"]] == ["a"]
+    assert result.structured["unreadable"] == 1
+
+
+async def test_a_file_of_many_pieces_has_right_lines_and_context(desk) -> None:
+    lines = [f"line {number} {'x' * 80}" for number in range(1, 120_001)]
+    for number in (1, 45_000, 46_091, 46_092, 46_093, 92_183, 92_184, 120_000):
+        lines[number - 1] = f"needle {number}"
+    desk.put("big", "\n".join(lines))
+    result = await desk.ok("content_search", pattern="needle", context=2)
+    found = result.structured["matches"]
+    assert [hit["text"] for hit in found] == [f"needle {hit['line']}" for hit in found]
+    assert len(found) == 8
+    for hit in found:
+        first = max(0, hit["line"] - 3)
+        assert hit.get("before", []) == lines[first : hit["line"] - 1]
+        assert hit.get("after", []) == lines[hit["line"] : hit["line"] + 2]
+
+
+async def test_one_line_of_many_pieces_is_one_hit(desk) -> None:
+    desk.put("one", b"needle" + b"x" * (20 << 20) + b"needle\nneedle\n")
+    assert await hits(desk, "needle") == [("one", 1), ("one", 2)]
+
+
+async def test_many_small_files_are_searched(desk) -> None:
+    for number in range(300):
+        desk.put(f"d{number % 7}/{number:03}", f"needle {number}\n")
+    assert len(await hits(desk, "needle", limit=300)) == 300
+    result = await desk.ok("content_search", pattern="needle", limit=5)
+    assert result.structured["truncated"]
+    assert len(result.structured["matches"]) == 5
+
+
+async def test_an_expression_that_runs_away_is_stopped(host) -> None:
+    settings = {"plugins.files": {"search_seconds": 0.5}}
+    async with host("files", "sandbox-local", config=settings, record=False) as running:
+        (running.workspace / "f").write_text("a" * 4000 + "b")
+        result = await running.call("files:content_search", pattern="(a|a)*$")
+    assert result.error is not None
+    assert result.error.code == "timeout"
+    assert result.error.fix
+
+
+async def test_a_plain_text_keeps_to_the_time_too(host) -> None:
+    settings = {"plugins.files": {"search_seconds": 0.000001}}
+    async with host("files", "sandbox-local", config=settings, record=False) as running:
+        (running.workspace / "f").write_text("needle")
+        result = await running.call("files:content_search", pattern="needle", literal=True)
+    assert result.error is not None
+    assert result.error.code == "timeout"
+
+
+async def test_a_pattern_that_starts_with_a_hyphen_is_a_pattern(desk) -> None:
+    desk.put("a", "-e x")
+    assert await hits(desk, "-e") == [("a", 1)]
