@@ -1,0 +1,1 @@
+"""The tool that runs Bash source in the sandbox."""

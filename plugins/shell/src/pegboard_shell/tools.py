@@ -1,0 +1,107 @@
+"""The tool `shell`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pegboard import Arg, Command, Completed, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard_shell.output import command_facts, command_text
+
+_BEYOND_S: Final = 30.0
+"""Seconds that the host waits beyond the longest command, for its grace and its last output."""
+_STOPPED: Final = {
+    "wall": "The command was still running after {seconds:g} s and was ended.",
+    "idle": "The command said nothing for too long and was ended.",
+    "output": "The command wrote more than it may and was ended.",
+}
+_WHAT_NEXT: Final = {
+    "wall": "Give it a larger timeout_ms, or make it do less.",
+    "idle": "Make it say something while it works.",
+    "output": "Send its output to a file, or filter it.",
+}
+
+
+@tool(
+    # no network: a sandbox that confines keeps it closed; see the README
+    effects={"read", "fs_write", "exec"},
+    category="system",
+    aliases=("bash", "execute", "exec", "run_command", "run_shell_command"),
+    intents=(
+        "(run|execute) [the] [command|shell command] {command:command}",
+        "[run] [the] (shell|bash) [command] {command:command}",
+    ),
+    timeout_s=600.0 + _BEYOND_S,
+    help=ToolHelp(
+        when_to_use="To run programs: builds, tests, scripts. For files, the file tools are safer.",
+        examples=(
+            '{"command": "python -m pytest -q", "timeout_ms": 300000}',
+            '{"command": "make && ls -l build", "working_dir": "core", "description": "Build"}',
+        ),
+        failure_modes=(
+            "timeout: what it had written until then is kept",
+            "A non-zero exit code is no error of the tool; the last line shows it.",
+            "What is left running in the background is ended with the command.",
+            "Refused where the sandbox can't confine commands and the operator has not allowed it.",
+        ),
+    ),
+)
+async def shell(
+    ctx: ToolContext,
+    command: Annotated[str, Arg("Bash source, run as `bash -c` does.", min_length=1)],
+    timeout_ms: Annotated[
+        int | None,
+        Arg("Milliseconds until it is ended: 120000 unless told, 600000 at most.", ge=1),
+    ] = None,
+    working_dir: Annotated[
+        str, Arg("Folder to start in; the workspace unless told.", access="read")
+    ] = ".",
+    description: Annotated[str, Arg("What the command does, in a few words.")] = "",
+) -> ToolResult:
+    """Run a command and return its output and how it ended.
+
+    It has no terminal and nothing on its standard input. No shell options are set, and no start-up
+    files are read.
+    """
+    if "\0" in command:
+        raise ToolFailure(
+            "The command contains a NUL byte.", fix="Write it without.", code="invalid_arguments"
+        )
+    settings = ctx.plugin.config
+    asked = timeout_ms if timeout_ms is not None else settings.timeout_ms
+    limit = min(asked, settings.max_timeout_ms)
+    done = await ctx.sandbox.run(
+        Command(
+            argv=("bash", "-c", command),
+            cwd="" if working_dir in (".", "") else working_dir,
+            timeout_s=limit / 1000,
+        )
+    )
+    facts = {
+        "command": command,
+        **command_facts(done),
+        "timeout_ms": limit,
+        **({"description": description} if description else {}),
+    }
+    if done.timed_out is not None:
+        return _stopped(done, limit / 1000, facts)
+    return ToolResult(
+        output=command_text(done),
+        structured={
+            "exit_code": done.exit_code,
+            "signal": done.signal,
+            "stdout": done.stdout.text(),
+            "stderr": done.stderr.text(),
+        },
+        details=facts,
+    )
+
+
+def _stopped(done: Completed, seconds: float, facts: dict[str, object]) -> ToolResult:
+    reason = done.timed_out or "wall"
+    return ToolResult.failed(
+        "timeout" if reason != "output" else "too_much_output",
+        _STOPPED[reason].format(seconds=seconds),
+        fix=_WHAT_NEXT[reason],
+        output=command_text(done),
+        details=facts,
+    )
