@@ -1,0 +1,1 @@
+"""The terminal as a channel of Pegboard: `pegboard ask` and `pegboard chat`."""

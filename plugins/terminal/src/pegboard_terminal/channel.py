@@ -1,0 +1,181 @@
+"""The terminal as a channel: one person, who is at this machine."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pegboard import ChannelInfo, Delivery, InboundMessage, PegboardError, TurnOutcome
+from pegboard_terminal.readers import PipeReader, PromptReader, Reader
+from pegboard_terminal.screen import Screen
+from pegboard_terminal.views import TextView, View
+
+if TYPE_CHECKING:
+    from pegboard import Inbox, OutboundMessage, StreamEvent
+
+NAME: Final = "terminal"
+SENDER: Final = "local"
+
+Submit = Callable[[InboundMessage], Awaitable[TurnOutcome]]
+
+
+class TerminalChannel:
+    """Shows turns in a view and takes messages from a reader.
+
+    Args:
+        view: What the person sees.
+        reader: Where messages and answers come from.
+        attended: True when a person sits at the terminal.
+        slash_commands: True when `/words` are commands.
+        chat: Id of the conversation.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        reader: Reader,
+        *,
+        attended: bool,
+        slash_commands: bool = False,
+        chat: str = "local",
+    ) -> None:
+        self.info = ChannelInfo(
+            surface="terminal",
+            local=True,
+            attended=attended,
+            live_reply=attended,
+            slash_commands=slash_commands,
+            streaming=True,
+        )
+        self._view = view
+        self._reader = reader
+        self._chat = chat
+        self._turn: anyio.CancelScope | None = None
+        self._reader_gone = False
+        # a tool reports progress in its own context, in which the host leads output elsewhere
+        self._own_context = copy_context()
+
+    async def run(self, inbox: Inbox) -> None:
+        """Submit what is written, one message after the other; Ctrl-C cancels the running turn.
+
+        Raises:
+            KeyboardInterrupt: At Ctrl-C while no turn runs and no prompt is shown.
+        """
+        async with self.interruptible():
+            async for text in self._reader.messages():
+                if not text.strip():
+                    continue
+                try:
+                    await self.take_turn(inbox.submit, text)
+                except PegboardError as error:
+                    self._view.error(error.to_dict())
+
+    async def take_turn(self, submit: Submit, text: str) -> TurnOutcome:
+        """Submit one message and show what comes of it.
+
+        Args:
+            submit: Hands the message to the host and returns how the turn ended.
+            text: What the person wrote.
+
+        Raises:
+            PegboardError: When the host refuses the message.
+            BrokenPipeError: When the program that reads our output went away.
+        """
+        message = InboundMessage(channel=NAME, chat=self._chat, sender=SENDER, text=text)
+        outcome = TurnOutcome(text="", status="cancelled")
+        refused: PegboardError | None = None
+        self._view.begin()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._view.spin)
+            with anyio.CancelScope() as self._turn:
+                try:
+                    outcome = await submit(message)
+                except PegboardError as error:
+                    refused = error  # raised below, outside of the task group, which would wrap it
+            self._turn = None
+            tasks.cancel_scope.cancel()
+        if self._reader_gone:
+            raise BrokenPipeError
+        self._view.end(outcome)
+        if refused is not None:
+            raise refused
+        return outcome
+
+    async def stream(self, chat: str, event: StreamEvent) -> None:
+        """Show one event of the running turn."""
+        try:
+            self._own_context.run(self._view.show, event)
+        except BrokenPipeError:
+            # the host takes no offence at a channel that can't show an event, so say it otherwise
+            self._reader_gone = True
+            if self._turn is not None:
+                self._turn.cancel()
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Show a reply."""
+        self._own_context.run(self._view.reply, message.text)
+        return Delivery()
+
+    async def ask(self, chat: str, question: str) -> bool:
+        """Put a yes/no question to the person."""
+        self._view.pause(True)
+        try:
+            return await self._reader.confirm(question)
+        finally:
+            self._view.pause(False)
+
+    @asynccontextmanager
+    async def interruptible(self) -> AsyncIterator[None]:
+        """Let Ctrl-C cancel the running turn and nothing else, for as long as the block runs.
+
+        Raises:
+            KeyboardInterrupt: At Ctrl-C while no turn runs and no prompt is shown.
+        """
+        left = False
+        failed: Exception | None = None
+
+        async def listen() -> None:
+            nonlocal left
+            with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                async for _ in signals:
+                    if self._turn is not None:
+                        self._turn.cancel()
+                    elif not self._reader.prompts:
+                        left = True
+                        tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            try:
+                yield
+            except Exception as error:
+                failed = error  # raised below: the task group would wrap it
+            tasks.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+        if left:
+            raise KeyboardInterrupt
+
+
+def open_channel(
+    *, history: Path | None = None, words: tuple[str, ...] = (), color: bool = True
+) -> TerminalChannel:
+    """Return the channel for a talk on this process's own terminal, or over its pipes.
+
+    Args:
+        history: File that remembers what was written at the prompt, or None.
+        words: Commands and tools that the prompt completes.
+        color: False = no colour even in a terminal.
+    """
+    view = TextView(Screen(sys.stdout, sys.stderr, color=color))
+    terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
+    attended = sys.stdin.isatty() and terminal is not None
+    reader: Reader = PromptReader(history, words, terminal) if attended else PipeReader(sys.stdin)
+    return TerminalChannel(view, reader, attended=attended, slash_commands=True)

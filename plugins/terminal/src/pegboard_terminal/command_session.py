@@ -1,0 +1,41 @@
+"""What the `pegboard` command hands to the commands of plugins, as far as they are used here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from pegboard import Host
+
+T = TypeVar("T")
+
+
+class CommandOutput(Protocol):
+    """How the person wants to see things."""
+
+    color: bool | None
+
+
+class CommandSession(Protocol):
+    """One invocation of the command (`ctx.obj`)."""
+
+    output: CommandOutput
+    overrides: dict[str, Any]
+
+    def open_host(self, workspace: Path | None = None) -> AbstractAsyncContextManager[Host]:
+        """Open a host for this invocation."""
+        ...
+
+    def run(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Run an async function to its end."""
+        ...
+
+
+def choose_model(session: CommandSession, provider: str | None, model: str | None) -> None:
+    """Let the options of this run win over every configuration file."""
+    for key, value in (("agent.provider", provider), ("agent.model", model)):
+        if value:
+            session.overrides[key] = value

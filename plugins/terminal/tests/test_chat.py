@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import re
+import stat
+
+import pytest
+
+pexpect = pytest.importorskip("pexpect")
+
+
+def ready(child) -> None:
+    """Wait until the prompt takes keys."""
+    child.expect(r"\x1b\[\?2004h")
+
+
+def test_a_talk(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        child.expect("Ctrl-D leaves")
+        ready(child)
+        child.send("/echo text=first\r")
+        child.expect(r"echo text=first +\d+ ms")
+        child.expect(r"\[echo text=first\] \(text from outside\)\r\nfirst\r\n")
+        ready(child)
+        child.send("/echo text=two\x1b\r\x1b\r/echo text=three\r")
+        child.expect(
+            r"\[echo text=two\] \(text from outside\)\r\ntwo\r\n\r\n"
+            r"\[echo text=three\] \(text from outside\)\r\nthree\r\n"
+        )
+        ready(child)
+        child.send("\x04")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+
+
+def test_ctrl_c_stops_the_turn_and_not_the_program(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        ready(child)
+        child.send("/slow\r")
+        child.expect(r"\d+ ms slow half way 50%")
+        child.sendintr()
+        child.expect("Cancelled")
+        ready(child)
+        child.send("/echo text=alive\r")
+        child.expect("alive\r\n")
+        ready(child)
+        child.send("half a line")
+        child.sendintr()
+        ready(child)
+        child.send("/echo text=empty\r")
+        child.expect(r"\[echo text=empty\]")
+        ready(child)
+        child.sendeof()
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+
+
+def test_messages_are_remembered_for_their_owner_only(pegboard) -> None:
+    for keys in ("/echo text=remembered\r", "\x1b[A\r"):
+        with pegboard.on_terminal("chat") as child:
+            ready(child)
+            child.send(keys)
+            child.expect(r"\[echo text=remembered\]")
+            ready(child)
+            child.sendeof()
+            child.expect(pexpect.EOF)
+    history = pegboard.home / "state" / "terminal" / "history"
+    assert "/echo text=remembered" in history.read_text(encoding="utf-8")
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
+
+
+def test_the_commands_of_a_chat(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        for command, part in (
+            ("/help", "/new"),
+            ("/tools", "echo"),
+            ("/plugins", "provider-offline"),
+            ("/why echo", "echo"),
+            ("/new", "new conversation"),
+        ):
+            ready(child)
+            child.send(f"{command}\r")
+            child.expect_exact("\x1b[?2004l")
+            child.expect_exact(part)
+
+
+def test_tab_completes_the_name_of_a_tool(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        ready(child)
+        child.send("/noi\t")
+        child.expect("sy")
+        child.send("\r")
+        child.expect(r"\[noisy\] \(text from outside\)\r\ndone")
+
+
+def test_a_person_is_asked_before_a_careful_call(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        for answer, expected in (("y", "it ran"), ("", "failed")):
+            ready(child)
+            child.send("/careful\r")
+            child.expect(r"Run the careful tool\?")
+            child.expect(r"\[y/N\]")
+            child.send(f"{answer}\r")
+            child.expect(expected)
+
+
+def test_trust_in_a_folder_is_asked_for_once(pegboard) -> None:
+    (pegboard.workspace / "AGENTS.md").write_text("Be kind.\n", encoding="utf-8")
+    with pegboard.on_terminal("chat") as child:
+        child.expect("AGENTS.md")
+        child.expect(r"\[y/N\]")
+        child.send("y\r")
+        child.expect("The folder is trusted")
+        ready(child)
+        child.sendeof()
+        child.expect(pexpect.EOF)
+    with pegboard.on_terminal("chat") as child:
+        ready(child)
+        child.sendeof()
+        child.expect(pexpect.EOF)
+        assert "Trust this folder" not in child.before
+
+
+def test_the_lines_of_a_pipe_are_messages(pegboard) -> None:
+    done = pegboard.run("chat", stdin="/echo text=one\n\n/echo text=two\n/careful\n/tools")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "[echo text=one] (text from outside)\none\n[echo text=two] (text from outside)\ntwo\n"
+    )
+    assert "it ran" not in done.stdout
+    assert re.search("echo.*Return a text unchanged", done.stdout)
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_failed_turn_does_not_end_the_talk(pegboard) -> None:
+    done = pegboard.run("chat", "--model", "gpt-9", stdin="hello\nagain\n")
+    assert done.stderr.count("gpt-9") >= 2
+    assert "Traceback" not in done.stderr
