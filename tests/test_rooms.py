@@ -1,0 +1,63 @@
+"""The rooms of the core keep to their arrows, and its files to the house's measures."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SOURCES = sorted(
+    path
+    for pattern in ("core/src/**/*.py", "plugins/*/src/**/*.py")
+    for path in REPOSITORY.glob(pattern)
+    if "_template" not in path.parts
+)
+
+
+def test_rooms_import_only_what_is_below_them() -> None:
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from importlinter.cli import lint_imports_command; lint_imports_command()",
+        ],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_no_module_is_a_dumping_ground() -> None:
+    names = {"utils", "util", "helpers", "helper", "common", "misc", "stuff"}
+    assert [path for path in SOURCES if path.stem.strip("_") in names] == []
+
+
+def test_modules_stay_short() -> None:
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in SOURCES}
+    assert statistics.median(lengths.values()) <= 150
+    assert {path.name: count for path, count in lengths.items() if count > 450} == {}
+
+
+def test_the_core_brings_no_tool_provider_channel_or_sandbox() -> None:
+    pyproject = (REPOSITORY / "core" / "pyproject.toml").read_text("utf-8")
+    assert "pegboard.plugins" not in pyproject
+
+
+def test_plugins_import_only_public_names() -> None:
+    wrong = []
+    for path in REPOSITORY.glob("plugins/*/src/**/*.py"):
+        for line in path.read_text("utf-8").splitlines():
+            found = re.match(r"\s*(?:from|import) (pegboard(?:\.\w+)+)", line)
+            if found and found[1] not in PUBLIC_MODULES:
+                wrong.append(f"{path.name}: {line.strip()}")
+    assert wrong == []
+
+
+PUBLIC_MODULES = {"pegboard.sandboxes", "pegboard.testing"}
+"""Modules beside `pegboard` itself that plugins may import: what sandbox authors share, and the
+kit."""
