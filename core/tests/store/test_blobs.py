@@ -59,3 +59,12 @@ async def test_a_full_disk_leaves_nothing_half_written(tmp_path):
     blobs = FolderBlobs(blocked / "blobs")
     with pytest.raises(OSError, match="Not a directory"):
         await blobs.put(b"x", media_type="text/plain")
+
+
+async def test_a_file_that_was_cut_off_is_written_anew(tmp_path):
+    blobs = FolderBlobs(tmp_path)
+    ref = await blobs.put(b"whole", media_type="text/plain")
+    (place,) = (place for place in tmp_path.rglob("*") if place.is_file())
+    place.write_bytes(b"")
+    assert await blobs.put(b"whole", media_type="text/plain") == ref
+    assert await blobs.get(ref.id) == b"whole"

@@ -6,11 +6,13 @@ import hashlib
 import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
 
+from pegboard.config.paths import make_private
 from pegboard.contracts.blob import BlobRef
 
 _ID: Final = re.compile(r"[0-9a-f]{64}")
@@ -54,9 +56,11 @@ class FolderBlobs:
     def _store(self, data: bytes) -> str:
         blob_id = hashlib.sha256(data).hexdigest()
         place = self._place(blob_id)
-        if place.exists():
-            return blob_id
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            # a file of another size was cut off when the machine went down
+            if place.stat().st_size == len(data):
+                return blob_id
+        make_private(self.folder)
         place.parent.mkdir(mode=0o700, exist_ok=True)
         # written beside its place and renamed: a reader sees the whole value or none
         handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=".new-")
