@@ -7,9 +7,10 @@ from pegboard.contracts.effects import Access, EffectsBy
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.contracts.verdict import Outcome
 from pegboard.policy.attended import ATTENDED_RULES
-from pegboard.policy.decide import GUEST_TOOLS, OPEN_POLICY, PolicySnapshot, decide
+from pegboard.policy.decide import GUEST_TOOLS, decide
 from pegboard.policy.explain import explain, facts
 from pegboard.policy.filters import CHAIN
+from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 
 OPERATOR = Caller(
     trust="operator",
@@ -219,8 +220,8 @@ def test_scripts_need_a_capability_and_a_trusted_plugin():
     script = Caller(trust="operator", origin="script")
     holds = PolicySnapshot(capabilities=frozenset({"orch:read"}))
     tool = registered(capability="orch:read")
-    assert rule(registered(), script, holds) == "script.capability"
-    assert rule(tool, script) == "script.capability"
+    assert rule(registered(), script, holds) == "capability.none"
+    assert rule(tool, script) == "capability.read"
     assert decide(holds, script, tool).allowed
     third = registered(capability="orch:read", first_party=False)
     assert rule(third, script, holds) == "script.allow"

@@ -11,7 +11,8 @@ from pegboard.contracts.caller import Caller, ToolFilter
 from pegboard.contracts.effects import EFFECTS, EXPOSURES, POLICY_CLASSES, Access, EffectsBy
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.policy.attended import ATTENDED_RULES
-from pegboard.policy.decide import PolicySnapshot, decide
+from pegboard.policy.decide import decide
+from pegboard.policy.snapshot import PolicySnapshot
 
 NAMES = ("a", "b", "p:a", "q:b", "core:tool_help")
 SURFACES = ("", "terminal", "chat", "voice", "editor", "api")

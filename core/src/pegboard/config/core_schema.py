@@ -14,13 +14,16 @@ CORE: Final = "core"
 _NAMES: Final = {"type": "array", "items": {"type": "string"}}
 
 
-def _instances(what: str, example: str) -> dict[str, Any]:
+def _instances(what: str, example: str, **more: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "description": f'{what}: one table for each, with `type = "{example}"` and its settings.',
         "additionalProperties": {
             "type": "object",
-            "properties": {"type": {"type": "string", "description": "Type it is made of."}},
+            "properties": {
+                "type": {"type": "string", "description": "Type it is made of."},
+                **more,
+            },
             "additionalProperties": True,
         },
     }
@@ -91,7 +94,16 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
             },
         },
         "providers": _instances("Model providers", "openai"),
-        "channels": _instances("Channels", "terminal"),
+        "channels": _instances(
+            "Channels; with `guests = true`, senders whom nobody has named are guests, else they "
+            "are ignored",
+            "terminal",
+            guests={
+                "type": "boolean",
+                "default": False,
+                "description": "Let in senders whom `[policy.senders]` does not name, as guests.",
+            },
+        ),
         "sandboxes": _instances("Sandboxes", "local"),
         "skill_sources": _instances("Skill sources", "folder"),
         "sandbox": {
@@ -176,6 +188,81 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                     **_NAMES,
                     "default": [],
                     "description": "The tools that guests see.",
+                },
+                "senders": {
+                    "type": "object",
+                    "default": {},
+                    "description": 'Who a sender is: `"CHANNEL:ID"` or `"ID"` = operator, admin '
+                    "(an operator who may also change Pegboard itself), guest or blocked.",
+                    "additionalProperties": {
+                        "type": "string",
+                        "enum": ["operator", "admin", "guest", "blocked"],
+                    },
+                },
+            },
+        },
+        "autonomy": {
+            "type": "object",
+            "description": "What the agent may do on its own.",
+            "additionalProperties": False,
+            "properties": {
+                "profile": {
+                    "type": "string",
+                    "enum": ["assistant", "standard", "unattended", "max"],
+                    "default": "standard",
+                    "description": "assistant = it starts nothing by itself; standard and max = "
+                    "subagents, jobs, messages, scripts; unattended = the same with nobody to "
+                    "ask: a question is a no, and a run that is refused too often stops.",
+                },
+                "write": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "Let scripts call tools that write (`orch:write`).",
+                },
+                "browse": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "Let it drive a real browser (`orch:browse`).",
+                },
+                "denial_breaker": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "default": 5,
+                    "description": "Refusals in a row after which an unattended run gets no more "
+                    "tools.",
+                },
+                "lease_max_minutes": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "default": 60,
+                    "description": "Minutes that a run may call tools which another "
+                    "one started, or which is unattended.",
+                },
+                "mcp": {
+                    "type": "object",
+                    "default": {},
+                    "description": "Servers of the Model Context Protocol.",
+                    "additionalProperties": False,
+                    "properties": {
+                        "allow": {
+                            "type": "object",
+                            "default": {},
+                            "description": "Server = the names of its tools that scripts may call.",
+                            "additionalProperties": _NAMES,
+                        },
+                    },
+                },
+            },
+        },
+        "scripts": {
+            "type": "object",
+            "description": "Scripts that the agent writes and runs.",
+            "additionalProperties": False,
+            "properties": {
+                "allow": {
+                    **_NAMES,
+                    "default": [],
+                    "description": "Tools of third parties (`plugin:tool`) that scripts may call.",
                 },
             },
         },

@@ -6,13 +6,17 @@ and that needs no settings gets one instance, named like the type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from pegboard.config.keys import join_key
 from pegboard.config.load import Config
 from pegboard.config.nearest import did_you_mean, nearest
 from pegboard.config.schema import Problem, check, defaults, schema_fault
+
+_TYPE_ONLY: Final = frozenset({"type"})
+_CORE_KEYS: Final[Mapping[str, frozenset[str]]] = {"channel": frozenset({"type", "guests"})}
+"""Keys of an instance's table that are core's own, by kind; its type never sees them."""
 
 
 class ContributedType(NamedTuple):
@@ -81,8 +85,11 @@ def instances(
         problems.extend(map(config.located, faults))
         found.extend([instance] if instance else [])
     taken = {item.name for item in found} | set(config.section(section))
+    for name, owners in table.clashes():
+        if name not in taken and used.isdisjoint((owner.plugin, name) for owner in owners):
+            problems.append(_clash(kind, f"{section}.{join_key([name])}.type", owners))
     for item in table.all:
-        if (item.plugin, item.name) in used or item.name in taken or table.clashes(item.name):
+        if (item.plugin, item.name) in used or item.name in taken or not table.unique(item.name):
             continue
         settings = defaults(item.config or {})
         if item.config is None or not check(settings, item.config):
@@ -103,8 +110,13 @@ class _Types:
             self._by_name.setdefault(item.name, []).append(item)
             self._by_name.setdefault(f"{item.plugin}:{item.name}", []).append(item)
 
-    def clashes(self, name: str) -> bool:
-        return len(self._by_name.get(name, ())) > 1
+    def unique(self, name: str) -> bool:
+        return len(self._by_name.get(name, ())) == 1
+
+    def clashes(self) -> Iterator[tuple[str, list[ContributedType]]]:
+        for name in sorted({item.name for item in self.all}):
+            if not self.unique(name):
+                yield name, self._by_name[name]
 
     def find(
         self, wanted: object, path: str, absent: Mapping[str, Problem]
@@ -114,12 +126,7 @@ class _Types:
             return found[0]
         key = f"{path}.type"
         if found:
-            owners = " and ".join(item.plugin for item in found)
-            return Problem(
-                key,
-                f"{key}: the plugins {owners} both bring a type {wanted!r}",
-                f"pegboard config set {key} {found[0].plugin}:{wanted}",
-            )
+            return _clash("", key, found)
         if isinstance(wanted, str) and wanted in absent:
             return absent[wanted]._replace(path=key)
         names = {item.name for item in self.all}
@@ -131,10 +138,22 @@ class _Types:
         return Problem(key, f"{key}: there is no type {wanted!r}{hint}", fix)
 
 
+def _clash(kind: str, key: str, owners: Sequence[ContributedType]) -> Problem:
+    who = " and ".join(item.plugin for item in owners)
+    first = f"{owners[0].plugin}:{owners[0].name}"
+    return Problem(
+        key,
+        f"{key}: the plugins {who} both bring a type {owners[0].name!r}"
+        + (f", so no {kind} is made of either" if kind else ""),
+        f"pegboard config set {key} {first}",
+    )
+
+
 def _made(
     kind: str, name: str, chosen: ContributedType, settings: Mapping[str, Any], path: str
 ) -> tuple[Instance | None, list[Problem]]:
-    own = {key: value for key, value in settings.items() if key != "type"}
+    core = _CORE_KEYS.get(kind, _TYPE_ONLY)
+    own = {key: value for key, value in settings.items() if key not in core}
     if chosen.config is None:
         faults = [
             Problem(

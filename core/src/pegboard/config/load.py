@@ -22,6 +22,8 @@ USER_FILE: Final = "config.toml"
 DEFAULT: Final = "default"
 COMMAND_LINE: Final = "command line"
 _POSITION: Final = r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)"
+_EDITS: Final = "pegboard config "
+"""How a fix begins that changes the user's own file."""
 _MISSING: Final = object()
 
 
@@ -85,18 +87,26 @@ class Config:
         return next(below, DEFAULT)
 
     def located(self, problem: Problem) -> Problem:
-        """Return a problem with the place where its key was set, and a fix for that place."""
+        """Return a problem with the place where its key was set, and a fix for that place.
+
+        A fix that changes no setting (`pip install ...`) is right wherever the key was set.
+        """
         place = self.source(problem.path.partition("[")[0]) if problem.path else DEFAULT
         if place == DEFAULT:
             return problem
         fix = problem.fix
-        if place.startswith(ENV_PREFIX):
-            fix = f"unset {place}"
-        elif place == COMMAND_LINE:
-            fix = f"leave out the option that sets {problem.path}"
-        elif place != self.paths.config_name(USER_FILE):
-            fix = f"change {problem.path} in {place}"
+        if fix is None or fix.startswith(_EDITS):
+            fix = self._edit(problem, place)
         return problem._replace(message=f"{problem.message} (set in {place})", fix=fix)
+
+    def _edit(self, problem: Problem, place: str) -> str | None:
+        if place.startswith(ENV_PREFIX):
+            return f"unset {place}"
+        if place == COMMAND_LINE:
+            return f"leave out the option that sets {problem.path}"
+        if place != self.paths.config_name(USER_FILE):
+            return f"change {problem.path} in {place}"
+        return problem.fix
 
     def require_valid(self) -> None:
         """Raise when core's own settings are wrong.
@@ -196,7 +206,7 @@ def _not_toml(file: StrPath, text: str, error: Exception) -> ConfigError:
     what = match[1] if match else str(error) or "nested too deep"
     line = int(match[2]) if match and match[2] else max(len(lines), 1)
     column = int(match[3]) if match and match[3] else 1
-    shown = lines[line - 1].strip() if line <= len(lines) else ""
+    shown = _head(lines[line - 1].strip()) if line <= len(lines) else ""
     where = f"{file}, line {line}, column {column}"
     return ConfigError(
         f"{where}: not TOML: {what}" + (f", in: {shown[:80]}" if shown else ""),
@@ -205,6 +215,14 @@ def _not_toml(file: StrPath, text: str, error: Exception) -> ConfigError:
         line=line,
         column=column,
     )
+
+
+def _head(line: str) -> str:
+    """Return how a line of a file begins; the rest may be a secret."""
+    head = re.split(r"[\s=\"']", line, maxsplit=1)[0]
+    if head == line:
+        return line
+    return f"{head} = ..." if "=" in line else f"{head} ...".lstrip()
 
 
 def _merge(

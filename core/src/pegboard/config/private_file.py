@@ -26,10 +26,12 @@ def write_private(file: StrPath, text: str, *, durable: bool = True) -> None:
         ConfigError: When it can't be written.
     """
     from pathlib import Path
+    from threading import get_ident
 
-    target = Path(file).resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = target = Path(file)
     try:
+        target = target.resolve()
+        part = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.part")
         make_private(target.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(part, flags, 0o600)
@@ -39,11 +41,13 @@ def write_private(file: StrPath, text: str, *, durable: bool = True) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
         part.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+        if part != target:
+            with contextlib.suppress(OSError):
+                part.unlink()
+        why = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"{file} can't be written: {error.strerror}", fix=f"chmod u+w {target.parent}"
+            f"{file} can't be written: {why}", fix=f"chmod u+w {target.parent}"
         ) from error
 
 

@@ -67,7 +67,8 @@ def schema_fault(schema: Schema) -> str:
 def redact(value: Any, schema: Schema, hidden: str = HIDDEN) -> Any:
     """Return a copy of a value in which all that the schema marks as secret is hidden.
 
-    With a schema that can't be used nobody knows what is secret, so all is hidden.
+    Where nobody knows what is secret all is hidden: with a schema that can't be used, and under a
+    key that the schema does not have.
     """
     try:
         return _redact(value, [schema], schema, hidden)
@@ -144,8 +145,9 @@ def _redact(value: Any, schemas: Sequence[Any], root: Schema, hidden: str) -> An
         return hidden
     if isinstance(value, Mapping):
         return {
-            key: _redact(item, [_member(schema, key) for schema in found], root, hidden)
+            key: hidden if inner is None else _redact(item, inner, root, hidden)
             for key, item in value.items()
+            for inner in [_members(found, key)]
         }
     if isinstance(value, (list, tuple)):
         inner = [
@@ -167,5 +169,11 @@ def _choices(schema: Any, root: Schema, hops: int) -> Iterator[Schema]:
                 yield from _choices(inner, root, hops - 1)
 
 
-def _member(schema: Schema, key: str) -> Any:
-    return schema.get("properties", {}).get(key, schema.get("additionalProperties", True))
+def _members(schemas: Sequence[Schema], key: str) -> list[Any] | None:
+    """Return what schemas say of a member; None = they list members, and this is none of them."""
+    listing = [item for item in schemas if "properties" in item or "additionalProperties" in item]
+    found = [
+        item.get("properties", {}).get(key, item.get("additionalProperties")) for item in listing
+    ]
+    known = [inner for inner in found if inner not in (None, False)]
+    return known if known or not listing else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 from pegboard.config.keyring_store import working_keyring
@@ -110,6 +111,19 @@ class Secrets:
         kept = self._read()
         in_file: list[tuple[str, Where]] = [(name, "file") for name in kept["values"]]
         return sorted([*in_file, *((name, "keyring") for name in kept["keyring"])])
+
+    def known(self) -> Iterator[str]:
+        """Yield the secret values that can be read without asking a keyring: for a redactor.
+
+        A file that can't be read holds no secret that could be shown.
+        """
+        with suppress(ConfigError):
+            kept = self._read()
+            yield from map(str, kept["values"].values())
+            for name in (*kept["values"], *kept["keyring"]):
+                value = self._from_env(name)
+                if value is not None:
+                    yield value
 
     def _from_env(self, name: str) -> str | None:
         for spelling in (name, re.sub(r"[.-]", "_", name).upper()):

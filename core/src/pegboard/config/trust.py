@@ -1,4 +1,4 @@
-"""Which folders the person trusts: their AGENTS.md, skills and project settings are then read."""
+"""Which folders the person trusts: their AGENTS.md and project settings are then read."""
 
 from __future__ import annotations
 

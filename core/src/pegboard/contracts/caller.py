@@ -31,6 +31,8 @@ class Caller:
         continuation: True for a turn that finished background work started.
         depth: 0 at the top level; anything else is delegated.
         job: Id of the scheduled job, or "".
+        job_creator: Trust of whoever made that job, or "".
+        job_tools: Canonical or short names that the job itself lists; None = it lists none.
         lease: Id of the lease that bounds the run, or "".
         tools: Names this run may use; None = no narrowing, empty = none.
         classes: Policy classes this run may use; None = those of its trust.
@@ -49,6 +51,8 @@ class Caller:
     continuation: bool = False
     depth: int = 0
     job: str = ""
+    job_creator: Trust | Literal[""] = ""
+    job_tools: frozenset[str] | None = None
     lease: str = ""
     tools: frozenset[str] | None = None
     classes: frozenset[PolicyClass] | None = None

@@ -58,7 +58,7 @@ class TurnOutcome:
 
     Args:
         text: The reply.
-        status: `done`, `failed` or `cancelled`.
+        status: `done`, `failed` or `cancelled`; `ignored` when the sender gets no turn.
         steps: Model calls made.
         usage: Tokens of all of them.
         error: What went wrong (`{"code", "message", "fix"}`), or None.
@@ -79,10 +79,10 @@ class Inbox(Protocol):
     """The door through which a channel hands in messages."""
 
     async def submit(self, message: InboundMessage) -> TurnOutcome:
-        """Run the turn that answers `message`; the channel's `stream` and `send` are called on the
-        way.
+        """Run the turn that answers `message`.
 
-        Cancelling this call cancels the turn.
+        The channel's `stream` and `send` are called on the way. Cancelling this call cancels the
+        turn.
         """
         ...
 
@@ -95,9 +95,8 @@ class Inbox(Protocol):
 class Channel(Protocol):
     """A way to talk to the agent.
 
-    Two methods are optional. `stream(chat, event)` shows one event of a running turn. `ask(chat,
-    question)`
-    puts a yes/no question to the person and returns their answer.
+    Two methods are optional. `stream(chat, event)` shows one event of a running turn.
+    `ask(chat, question)` puts a yes/no question to the person and returns their answer.
     """
 
     info: ChannelInfo

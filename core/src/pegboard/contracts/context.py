@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pegboard.contracts.blob import Blobs
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.capability import Capability
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.effects import Effects
 from pegboard.contracts.message import Message, OutboundMessage
@@ -123,6 +124,8 @@ class RunSpec:
         prompt: What it shall do.
         system: Its system prompt, or "" for the default of a worker.
         tools: Names it may use; None = all that the caller has.
+        capabilities: Capabilities it asks for; None = all that the caller's run holds. It never
+            gets others than those.
         max_steps: Model calls at most.
         timeout_s: Seconds at most.
     """
@@ -130,6 +133,7 @@ class RunSpec:
     prompt: str
     system: str = ""
     tools: tuple[str, ...] | None = None
+    capabilities: tuple[Capability, ...] | None = None
     max_steps: int = 40
     timeout_s: float = 300.0
 

@@ -70,7 +70,7 @@ def effects(names: object) -> Effects:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One resource that a call touches: `("fs_write", "/work/notes.txt")`.
+    """One resource that a call touches: `("fs_write", "/srv/notes/today.md")`.
 
     Two calls of one step conflict when they share a resource and either of them writes.
     """

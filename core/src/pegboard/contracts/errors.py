@@ -86,6 +86,19 @@ class RunError(PegboardError):
     exit_code = 7
 
 
+class StoreError(PegboardError):
+    """The store can't be opened, read or written."""
+
+    code = "store_failed"
+
+
+class CapabilityDeniedError(PegboardError):
+    """A run does not hold the capability that an action needs."""
+
+    code = "capability_denied"
+    exit_code = 8
+
+
 class ToolFailure(PegboardError):
     """Raised by a tool that can't do its job; the model reads the message and the fix.
 

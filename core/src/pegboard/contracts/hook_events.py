@@ -1,5 +1,4 @@
-"""What behaviour hooks receive: one frozen event each. An in-process API, apart from the wire
-stream.
+"""What behaviour hooks receive: one frozen event each. No wire format: `stream` is.
 
 A field may be added to an event at any time; none is ever removed within an API version.
 """

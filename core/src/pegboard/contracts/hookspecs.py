@@ -1,10 +1,9 @@
 """Every hook that a plugin may implement, with pluggy's markers.
 
 Two kinds of hooks exist. *Contribution* hooks say what a plugin brings; they are called when its
-manifest is built
-and when it is activated, nowhere else. *Behaviour* hooks take part in what happens; each takes
-exactly one frozen
-event and may return at most one result, `def` or `async def`.
+manifest is built and when it is activated, nowhere else. *Behaviour* hooks take part in what
+happens; each takes exactly one frozen event and may return at most one result, `def` or
+`async def`.
 """
 
 from __future__ import annotations
@@ -83,8 +82,7 @@ def pegboard_event(event: ObservedEvent) -> None:
     """Observe what happened.
 
     Runs after the fact and can change nothing. A failing implementation is counted and, after
-    repeated
-    failures, switched off until the host starts again.
+    repeated failures, switched off until the host starts again.
     """
     raise AssertionError
 

@@ -98,8 +98,9 @@ class ToolDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """Opaque state of a conversation at a provider, valid only for the same provider, dialect,
-    model and route.
+    """Opaque state of a conversation at a provider.
+
+    It is valid only for the same provider, dialect, model and route.
 
     Args:
         payload: JSON-serialisable; only the provider that made it reads it.
@@ -311,10 +312,8 @@ class Provider(Protocol):
     """A source of model answers.
 
     Laws (each a test of `ProviderContract`): exactly one `Done` or one `ProviderError`, and nothing
-    after it;
-    calls become executable only in `Done`; ids are unique; text deltas add up to `Done.text`;
-    closing the
-    iterator ends the request at once.
+    after it; calls become executable only in `Done`; ids are unique; text deltas add up to
+    `Done.text`; closing the iterator ends the request at once.
     """
 
     info: ProviderInfo

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from pegboard.contracts.blob import BlobRef
 
@@ -39,8 +39,7 @@ class ToolError:
     """Why a call did not do its job.
 
     Args:
-        code: Stable identifier: `not_found`, `invalid_arguments`, `timeout`, `cancelled`, `denied`
-            ...
+        code: Stable identifier, e.g. `not_found`, `invalid_arguments`, `timeout`, `denied`.
         message: What happened.
         fix: What to do next, or None.
         retryable: True when the same call may succeed later.
@@ -59,6 +58,11 @@ class ToolError:
             return f"Error: {self.message}\n{self.fix}"
         stop = "" if self.message.endswith((".", "!", "?", ":")) else "."
         return f"Error: {self.message}{stop} {self.fix}"
+
+    def redacted(self, redact: Callable[[str], str]) -> ToolError:
+        """Return the error with its texts as `redact` returns them."""
+        fix = None if self.fix is None else redact(self.fix)
+        return replace(self, message=redact(self.message), fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +170,12 @@ class ToolResult:
 
 Truncation = Literal["head", "tail", "both"]
 
+_MAX_LABEL: Final = 200
+
 
 def _part_text(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
     kind = "image" if isinstance(part, Image) else "file"
-    label = part.blob.name or part.blob.id
+    label = " ".join((part.blob.name or part.blob.id).split())[:_MAX_LABEL]
     return f"[{kind} {label}, {part.blob.media_type}, {part.blob.size} bytes]"

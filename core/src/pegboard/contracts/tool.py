@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+from pegboard.contracts.capability import CAPABILITIES, CONTROL_AREAS, Capability, ControlArea
 from pegboard.contracts.effects import (
     EXPOSURES,
     POLICY_CLASSES,
@@ -92,9 +93,8 @@ class Intent:
 
     Args:
         pattern: Words with captures: `"(read|show) [the] [file] {path:path}"`. `(a|b)` is a choice,
-            `[x]` optional, `{argument:type}` a capture; types are `path glob quoted url command
-            word
-            number rest`.
+            `[x]` optional, `{argument:type}` a capture; types are
+            `path glob quoted url command word number rest`.
         arguments: Further arguments with fixed values.
     """
 
@@ -168,7 +168,9 @@ class ToolSpec:
         access: For each argument that names a path: its effect.
         audience: `owner` = the result is the owner's own data; guests never learn that it exists.
         attended: Name of the rule about a present owner, or None.
-        capability: `orch:...` that a script needs, or None.
+        capability: `orch:...` that a script needs, or None: no script may call it. Those to spawn,
+            cron, graph, message and browse bind every other call too.
+        control: What of the control plane it manages, or None. Only a run for an admin may call it.
         policy_class: Declared class, or None = derived from the effects.
         exposure: Who is shown the tool (see `Exposure`).
         on_interrupt: What recovery does with an interrupted call; None = derived from the effects.
@@ -189,7 +191,8 @@ class ToolSpec:
     access: Mapping[str, Effect] = field(default_factory=dict)
     audience: Audience = "any"
     attended: str | None = None
-    capability: str | None = None
+    capability: Capability | None = None
+    control: ControlArea | None = None
     policy_class: PolicyClass | None = None
     exposure: Exposure = "direct"
     needs: Needs = NO_NEEDS
@@ -221,6 +224,7 @@ class ToolSpec:
             "access": dict(self.access),
             "attended": self.attended,
             "capability": self.capability,
+            "control": self.control,
             "policy_class": self.policy_class,
             "needs": self.needs.to_dict(),
             "on_interrupt": self.on_interrupt,
@@ -238,8 +242,7 @@ class ToolSpec:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolSpec:
-        """Read the form that a manifest holds. Unknown keys are ignored (a newer builder wrote
-        them).
+        """Read the form that a manifest holds; unknown keys, of a newer builder, are ignored.
 
         Raises:
             ValueError: When a value is of the wrong kind; the message names the key.
@@ -334,6 +337,10 @@ def _read_spec(cls: type[ToolSpec], name: str, data: Mapping[str, Any]) -> ToolS
         raise ValueError(f"{name}: policy_class must be one of {', '.join(POLICY_CLASSES)}")
     if data.get("audience", "any") not in ("any", "owner"):
         raise ValueError(f"{name}: audience must be any or owner")
+    if data.get("control") not in (None, *CONTROL_AREAS):
+        raise ValueError(f"{name}: control must be one of {', '.join(CONTROL_AREAS)}")
+    if data.get("capability") not in (None, *CAPABILITIES):
+        raise ValueError(f"{name}: capability must be one of {', '.join(CAPABILITIES)}")
     declared = data.get("effects")
     return cls(
         name=name,
@@ -355,6 +362,7 @@ def _read_spec(cls: type[ToolSpec], name: str, data: Mapping[str, Any]) -> ToolS
         audience=data.get("audience", "any"),
         attended=data.get("attended"),
         capability=data.get("capability"),
+        control=data.get("control"),
         policy_class=data.get("policy_class"),
         exposure=data.get("exposure", "direct"),
         needs=Needs.from_dict(data.get("needs", {})),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
 from pegboard.contracts.effects import Access, PolicyClass
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Outcome, Verdict
 from pegboard.policy.attended import unmet
+from pegboard.policy.authority import lacking
 from pegboard.policy.ceiling import Ceiling
 from pegboard.policy.derive import possible_classes, tool_class
 from pegboard.policy.filters import refusal
+from pegboard.policy.snapshot import PolicySnapshot
 
 GUEST_TOOLS: Final[frozenset[str]] = frozenset(
     {"core:tool_search", "core:tool_describe", "core:tool_call", "core:tool_help"}
@@ -21,42 +22,6 @@ GUEST_TOOLS: Final[frozenset[str]] = frozenset(
 """What every guest may use: finding and calling what else the operator opened to guests."""
 
 ALLOWED: Final = Verdict(Outcome.ALLOW, "allowed", "No rule forbids it.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySnapshot:
-    """Everything that a decision depends on beside caller and tool. Never changes.
-
-    Args:
-        filter: What the operator's configuration leaves out, for every caller.
-        guest_tools: Names of further tools that guests may use.
-        capabilities: Capabilities that scripts hold.
-        script_tools: Canonical names of third-party tools that scripts may call.
-    """
-
-    filter: ToolFilter = NO_FILTER
-    guest_tools: frozenset[str] = frozenset()
-    capabilities: frozenset[str] = frozenset()
-    script_tools: frozenset[str] = frozenset()
-
-    @classmethod
-    def from_settings(
-        cls, tools: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None
-    ) -> PolicySnapshot:
-        """Read the sections `[tools]` and `[policy]` of the configuration."""
-        tools, policy = tools or {}, policy or {}
-        allowed = tools.get("allowed")
-        return cls(
-            filter=ToolFilter(
-                allowed_tools=None if allowed is None else frozenset(allowed),
-                excluded_names=frozenset(tools.get("excluded", ())),
-                excluded_categories=frozenset(tools.get("excluded_categories", ())),
-            ),
-            guest_tools=frozenset(policy.get("guest_tools", ())),
-        )
-
-
-OPEN_POLICY: Final = PolicySnapshot()
 
 
 class Gate:
@@ -68,7 +33,7 @@ class Gate:
         filter: What the call site leaves out beside the operator's own filter.
     """
 
-    __slots__ = ("_verdicts", "caller", "ceiling", "filter", "policy")
+    __slots__ = ("_bound", "_verdicts", "caller", "ceiling", "filter", "policy")
 
     def __init__(
         self, policy: PolicySnapshot, caller: Caller, filter: ToolFilter = NO_FILTER
@@ -76,6 +41,7 @@ class Gate:
         self.policy = policy
         self.caller = caller
         self.filter = filter
+        self._bound = caller.origin == "script" or bool(caller.lease)
         self._verdicts: dict[int, tuple[RegisteredTool, Verdict]] = {}
         self.ceiling = Ceiling.of(
             caller, (policy.filter, filter), guest_tools=policy.guest_tools | GUEST_TOOLS
@@ -104,11 +70,17 @@ class Gate:
 
     def _judge(self, tool: RegisteredTool, access: tuple[Access, ...] | None) -> Verdict:
         refused = refusal(tool, _effective(tool, access, self.ceiling), self.ceiling)
-        if refused is None and self.caller.origin == "script":
-            refused = _script(self.policy, tool)
-        if refused is None and tool.spec.attended is not None:
-            refused = _attended(tool, tool.spec.attended, self.caller)
-        return refused or ALLOWED
+        if refused is not None:
+            return refused
+        spec = tool.spec
+        if self._bound or spec.control is not None or spec.capability is not None:
+            refused = lacking(self.policy, self.caller, tool)
+        if refused is None and spec.attended is not None:
+            refused = _attended(tool, spec.attended, self.caller)
+        if refused is None:
+            return ALLOWED
+        # a guest is told of nothing that it can't use
+        return replace(refused, disclosed=False) if self.ceiling.trust == "guest" else refused
 
 
 def decide(
@@ -145,26 +117,8 @@ def _effective(
     return next((name for name in classes if name in ceiling.classes), classes[0])
 
 
-def _script(policy: PolicySnapshot, tool: RegisteredTool) -> Verdict | None:
-    if tool.spec.capability is None or tool.spec.capability not in policy.capabilities:
-        return Verdict(
-            Outcome.DENY,
-            "script.capability",
-            f"{tool.canonical} needs a capability that scripts do not hold.",
-            disclosed=False,
-        )
-    if not tool.first_party and tool.canonical not in policy.script_tools:
-        return Verdict(
-            Outcome.DENY,
-            "script.allow",
-            f"{tool.canonical} is not named in the list of tools that scripts may call.",
-            disclosed=False,
-        )
-    return None
-
-
 def _attended(tool: RegisteredTool, rule: str, caller: Caller) -> Verdict | None:
-    reason = unmet(rule, caller)
+    reason = unmet(rule, caller, tool)
     if reason is None:
         return None
     return Verdict(

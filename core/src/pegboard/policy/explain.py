@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
+from pegboard.contracts.capability import Capability
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Outcome, Verdict
-from pegboard.policy.decide import PolicySnapshot, decide
+from pegboard.policy.capabilities import BINDING
+from pegboard.policy.control_plane import ADMIN_OPERATIONS
+from pegboard.policy.decide import decide
 from pegboard.policy.derive import possible_classes, tool_class
+from pegboard.policy.snapshot import PolicySnapshot
 
 _SAYS = {
     Outcome.ALLOW: "allowed",
@@ -38,7 +42,14 @@ def facts(tool: RegisteredTool) -> list[str]:
         f"audience: {spec.audience}",
         f"exposure: {spec.exposure}",
         *([f"attended rule: {spec.attended}"] if spec.attended else []),
+        *([f"capability: {_capability(spec.capability)}"] if spec.capability else []),
+        *([f"control plane: {ADMIN_OPERATIONS[spec.control]}"] if spec.control else []),
     ]
+
+
+def _capability(capability: Capability) -> str:
+    binds = "for every call" if capability in BINDING else "for scripts"
+    return f"{capability} ({binds})"
 
 
 def _decision(caller: Caller, tool: RegisteredTool, verdict: Verdict) -> str:
