@@ -9,10 +9,11 @@ import pytest
 from pegboard.contracts.caller import NO_FILTER, Caller
 from pegboard.contracts.effects import ALL_EFFECTS
 from pegboard.contracts.errors import PluginError
+from pegboard.contracts.message import ToolCall
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.plugins.building.tool_schema import build_spec
 from pegboard.plugins.declaration import TOOL_MARK, tool
-from pegboard.policy.decide import OPEN_POLICY
+from pegboard.policy.snapshot import OPEN_POLICY
 from pegboard.store.blobs import FolderBlobs
 from pegboard.tools import core_tools
 from pegboard.tools.dispatch import Dispatcher
@@ -108,6 +109,10 @@ class World:
             run=self.run,
             **more,
         )
+
+    def tool_call(self, name, arguments="{}"):
+        self.calls += 1
+        return ToolCall(f"call{self.calls}", name, arguments)
 
     def with_filter(self, filter):
         return replace(self.run, filter=filter)

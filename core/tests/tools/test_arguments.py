@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -26,11 +27,16 @@ SCHEMA = {
         "ol": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
         "e": {"enum": ["alpha", "beta"]},
         "r": {"$ref": "#/$defs/Point"},
+        "a": {"allOf": [{"$ref": "#/$defs/My%20Count"}]},
     },
     "additionalProperties": False,
-    "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+    "$defs": {
+        "Point": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        "My Count": {"type": "integer"},
+    },
 }
 SPEC = ToolSpec(name="t", parameters=SCHEMA)
+SCHEMA_TEXT = {"type": "string"}
 
 
 def check(raw, spec=SPEC, **options):
@@ -57,6 +63,10 @@ def check(raw, spec=SPEC, **options):
         ({"ol": ["1"]}, {"ol": [1]}),
         ({"r": {"x": "3"}}, {"r": {"x": 3}}),
         ({"r": '{"x": 3}'}, {"r": {"x": 3}}),
+        ({"x": "12345678901234567890"}, {"x": 12345678901234567890}),
+        ({"n": "12345678901234567890"}, {"n": 12345678901234567890}),
+        ({"a": "3"}, {"a": 3}),
+        ({"l": "7"}, {"l": [7]}),
     ],
 )
 def test_a_near_miss_is_put_right_and_recorded(given, repaired):
@@ -86,6 +96,15 @@ def test_a_near_miss_is_put_right_and_recorded(given, repaired):
         {"x": "1e3000"},
         {"zz": 1},
         {"e": "ALPHA"},
+        {"x": "1e999"},
+        {"l": ""},
+        {"l": "null"},
+        {"l": "[1, 2"},
+        {"l": "['a', 'b']"},
+        {"l": "[NaN]"},
+        {"l": "[1e400]"},
+        {"o": '{"k": 1, "k": 2}'},
+        {"o": '{"k": 1, "\\ud800": 2}'},
     ],
 )
 def test_what_would_have_to_be_guessed_is_an_error(given):
@@ -124,12 +143,31 @@ def test_nothing_counts_as_no_arguments(raw):
         ('{"n": NaN}', "NaN is no JSON value"),
         ('{"s": "\\ud83e"}', "half a character (\\ud83e)"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"o": ' + "[" * 150 + "]" * 150 + "}", "nested too deeply"),
         ("1" * 5_000, "not valid JSON"),
+        ('{"x": 1e400}', "the number 1e400 is too large"),
+        ('{"n": 1, "n": 2}', "the key 'n' is given twice"),
     ],
 )
 def test_what_is_no_object_is_told_as_what_it_is(raw, message):
     (error,) = check(raw).errors
     assert message in error
+
+
+@pytest.mark.parametrize("number", ["1.10", "1e5", "12345678901234567890.5", "-0.0", "7"])
+def test_a_number_becomes_text_as_it_was_written(number):
+    assert check(f'{{"s": {number}}}').arguments == {"s": number}
+    assert check(json.dumps(f'{{"s": {number}}}')).arguments == {"s": number}
+
+
+def test_a_number_out_of_a_text_inside_is_not_made_text_by_guess():
+    spec = ToolSpec(
+        name="t",
+        parameters={"properties": {"o": {"type": "object", "properties": {"v": SCHEMA_TEXT}}}},
+    )
+    assert check({"o": '{"v": "1.10"}'}, spec).arguments == {"o": {"v": "1.10"}}
+    assert check(json.dumps({"o": '{"v": 1.10}'}), spec).errors
+    assert check(json.dumps({"o": {"v": 1.5}}), spec).arguments == {"o": {"v": "1.5"}}
 
 
 def test_a_whole_emoji_written_as_two_escapes_arrives_whole():
@@ -154,6 +192,7 @@ def test_an_object_that_is_given_is_left_as_it_is():
 
 def test_an_object_that_is_no_json_is_an_error():
     assert "not JSON" in check({"s": {1, 2}}).errors[0]
+    assert "not JSON" in check({"x": float("nan")}).errors[0]
     assert "half a character" in check({"s": "\ud83e"}).errors[0]
 
 
@@ -238,6 +277,89 @@ def test_schemas_that_are_too_large_or_too_deep_are_refused():
     for _ in range(5_000):
         deep = {"type": "object", "properties": {"a": deep}}
     assert check("{}", ToolSpec(name="t", parameters=deep)).broken
+
+
+def doubling(word, length):
+    """A schema of a few lines by which one value is checked 2 ** length times."""
+    defs = {
+        f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}, {"$ref": f"#/$defs/a{n + 1}"}]}
+        for n in range(length)
+    }
+    defs[f"a{length}"] = {"type": "integer"}
+    return {"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": defs}
+
+
+def chained(length):
+    defs = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}]} for n in range(length)}
+    defs[f"a{length}"] = {"type": "integer"}
+    return {"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": defs}
+
+
+def anchored(length):
+    schema = json.dumps(doubling("anyOf", length))
+    for n in range(length + 1):
+        schema = schema.replace(f'"#/$defs/a{n}"', f'"#a{n}"')
+    value = json.loads(schema)
+    for name, node in value["$defs"].items():
+        node["$anchor"] = name
+    return value
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *(doubling(word, 30) for word in ("anyOf", "allOf", "oneOf")),
+        chained(7_000),  # the validator recurses over these, and took the whole process with it
+        anchored(30),
+        {"type": "object", "properties": {"x": {"$id": "urn:a", **doubling("anyOf", 30)}}},
+    ],
+    ids=["anyOf", "allOf", "oneOf", "chain", "anchors", "ids"],
+)
+def test_a_schema_that_multiplies_without_measure_is_refused(parameters):
+    began = time.perf_counter()
+    checked = check('{"x": "q"}', ToolSpec(name="t", parameters=parameters))
+    assert checked.broken
+    assert signature(parameters)
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        doubling("anyOf", 8),
+        chained(40),
+        {"type": "object", "anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        {
+            "type": "object",
+            "properties": {"x": {"$ref": "#/$defs/a"}},
+            "$defs": {
+                "a": {"anyOf": [{"$ref": "#/$defs/b"}]},
+                "b": {"anyOf": [{"$ref": "#/$defs/a"}]},
+            },
+        },
+        {"type": "object", "properties": {"x": {"anyOf": [{"const": n} for n in range(2_000)]}}},
+    ],
+    ids=["doubling", "chain", "itself", "one-another", "many"],
+)
+def test_a_schema_that_is_only_intricate_is_used(parameters):
+    checked = check("{}", ToolSpec(name="t", parameters=parameters))
+    assert not checked.broken
+    assert not checked.errors
+    assert signature(parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": 5},
+        {"properties": ["a"]},
+        {"properties": {"a": 5}, "required": 5},
+        {"properties": {"a": {"type": [{}], "enum": 5, "anyOf": 5}}, "required": [1, "a"]},
+    ],
+)
+def test_a_schema_of_wrong_kinds_is_told_as_far_as_it_can_be_read(parameters):
+    assert signature(parameters)
+    assert check("{}", ToolSpec(name="t", parameters=parameters)).broken
 
 
 def test_a_schema_that_is_none_is_the_tools_fault():

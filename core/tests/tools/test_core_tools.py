@@ -6,7 +6,7 @@ import pytest
 
 from pegboard.contracts.result import AddTools
 from pegboard.contracts.tool import OutputLimits
-from pegboard.policy.decide import PolicySnapshot
+from pegboard.policy.snapshot import PolicySnapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -253,3 +253,52 @@ class TestRecall:
         assert result.error is None
         assert "left out" in result.output
         assert "tool_result_recall" not in result.output
+
+    async def test_a_match_far_into_a_line_is_shown_whatever_its_letters_fold_to(self, cut):
+        @cut.add(limits=OutputLimits(chars=600))
+        async def folding() -> str:
+            """Return letters that fold to two."""
+            return "ß" * 3_000 + "NEEDLE" + "ß" * 3_000
+
+        await cut.call("folding", id="c7")
+        page = await cut.call("tool_result_recall", data(call_id="c7", query="needle"))
+        assert "NEEDLE" in page.output
+
+
+async def test_a_guests_search_tells_nothing_of_what_they_may_not_use(shop, guest, plain):
+    shop.dispatcher.policy = PolicySnapshot(guest_tools=frozenset({"blue_lamp", "red_lamp"}))
+    for name in ("blue_lamp", "red_lamp"):
+        shop.registry.register(plain(name, description=f"A {name} and a shelf."))
+    queries = ("blue red lamp", "lamp", "vault", "shelf vault lamp", "secret_vault", "tool blue")
+
+    async def answers():
+        return [
+            (await shop.call("tool_search", data(query=query), caller=guest, id="c1")).to_dict()
+            for query in queries
+        ]
+
+    before = await answers()
+    for number in range(30):  # makes `blue` and `lamp` common words, were they counted
+        text = "blue blue vault " + "lamp " * number
+        shop.registry.register(plain(f"secret_vault{number}", "x", ("exec",), description=text))
+    assert await answers() == before
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": 5},
+        {
+            "properties": {"x": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}},
+        },
+    ],
+)
+async def test_one_bad_statement_costs_the_search_nothing(shop, plain, parameters):
+    bad = plain("bad_invoice", "x", description="An invoice \ud800.", parameters=parameters)
+    shop.registry.register(bad)
+    found = await shop.call("tool_search", data(query="invoice"))
+    assert {"bad_invoice", "create_invoice"} <= set(found.control.names)
+    found.output.encode()
+    for name in ("tool_help", "tool_describe"):
+        assert (await shop.call(name, data(name="bad_invoice"))).error is None

@@ -90,3 +90,14 @@ def test_a_changed_tool_is_measured_again(plain):
     small = chooser.declared([plain("t", description="x")]).tokens
     large = chooser.declared([plain("t", description=LONG)]).tokens
     assert large > small + 900
+
+
+def test_half_a_character_in_one_description_costs_no_request(plain):
+    declaration_of(plain("t", description="half \ud83e of it")).description.encode()
+
+
+def test_tools_that_came_and_went_are_forgotten(plain):
+    deferral = Deferral()
+    for number in range(3_000):
+        deferral.declared([plain(f"t{number}")])
+    assert len(deferral._known) < 2_000

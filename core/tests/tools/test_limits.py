@@ -109,3 +109,29 @@ def test_surrogates_are_joined_or_replaced():
     assert repaired("\ud83e\udde9") == "\U0001f9e9"
     assert repaired("a\ud83eb\udde9c") == "a\ufffdb\ufffdc"
     repaired("\udcff").encode()
+
+
+@pytest.mark.parametrize("keep", ["head", "tail", "both"])
+@pytest.mark.parametrize("lines", [1, 2, 3, 10])
+@pytest.mark.parametrize("ends", ["", "\n"])
+def test_lines_are_within_their_limit_also_when_characters_are_cut(keep, lines, ends):
+    text = "\n".join("x" * 500 for _ in range(lines)) + ends
+    shorter = cut(text, OutputLimits(chars=400, lines=max(3, lines), keep=keep))
+    assert shorter is not None
+    shown = shorter.text("")
+    assert len(shown) <= 400
+    assert line_count(shown) <= max(3, lines)
+    assert len(shorter.head) + shorter.chars + len(shorter.tail) == len(text)
+
+
+@pytest.mark.parametrize("chars", [1, 2, 3, 10])
+@pytest.mark.parametrize("lines", [None, 1, 2])
+@pytest.mark.parametrize("keep", ["head", "tail", "both"])
+def test_the_smallest_limits_still_keep_something_and_say_so(chars, lines, keep):
+    for text in ("👩\u200d🚀" * 9, "a\r\nb\r\nc\r\nd\r\ne", "\r" * 20, "x" * 20 + "\n"):
+        shorter = cut(text, OutputLimits(chars=chars, lines=lines, keep=keep))
+        assert shorter is not None
+        assert shorter.chars > 0
+        assert text.startswith(shorter.head)
+        assert text.endswith(shorter.tail)
+        assert "left out" in shorter.text("")

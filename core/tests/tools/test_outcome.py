@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import threading
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import anyio
 import pytest
 
 from pegboard.contracts.errors import SandboxError, ToolFailure
-from pegboard.contracts.result import Image, Text, ToolError, ToolResult
+from pegboard.contracts.result import AddTools, Image, Text, ToolError, ToolResult
 from pegboard.contracts.tool import OutputLimits
 
 pytestmark = pytest.mark.anyio
@@ -326,3 +327,66 @@ async def test_a_tool_object_is_as_good_as_a_function(world, plain):
 
     world.registry.register(tool, Direct())
     assert (await world.call("direct", id="c1")).output == "c1 {}"
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise ValueError("no words")
+
+
+async def test_details_and_structured_data_can_be_written_everywhere(world):
+    @world.add
+    async def give() -> ToolResult:
+        """Give."""
+        details = {"n": float("nan"), "s": "\ud83e!", "odd": Unspeakable(), "ok": [1]}
+        return ToolResult("ok", details=details, structured={"title": "\ud83e!"})
+
+    result = await world.call("give")
+    assert result.details == {"n": "nan", "s": "\ufffd!", "odd": "<Unspeakable>", "ok": [1]}
+    assert result.structured == {"title": "\ufffd!"}
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (ToolResult("x", control=AddTools(None)), "adds tools by something else than names"),
+        (ToolResult("x", control=AddTools((1,))), "adds tools by something else than names"),
+        (ToolResult("x", error=ToolError("c", None)), "its error does not consist of texts"),
+        (ToolResult("x", error=ToolError(5, "m")), "its error does not consist of texts"),
+    ],
+)
+async def test_what_would_break_the_loop_breaks_the_call(world, value, part):
+    @world.add
+    async def give() -> ToolResult:
+        """Give."""
+        return value
+
+    result = await world.call("give")
+    assert result.error.code == "tool_crashed"
+    assert part in result.error.message
+    assert result.control is None
+
+
+async def test_advice_is_cut_like_any_text(world):
+    @world.add
+    async def fail() -> ToolResult:
+        """Fail."""
+        return ToolResult.failed("x", "No.", fix="Do this. " * 100_000)
+
+    assert len((await world.call("fail")).error.text()) < 5_000
+
+
+async def test_a_value_that_only_its_type_refuses_is_a_mistake_in_the_arguments(world):
+    @world.add
+    async def remind(day: datetime.date, times: list[datetime.time]) -> str:
+        """Remind."""
+        return f"{day:%d.%m.%Y}"
+
+    good = '{"day": "2026-02-03", "times": ["10:00"]}'
+    assert (await world.call("remind", good)).output == "03.02.2026"
+    result = await world.call("remind", '{"day": "2026-02-31", "times": ["10:00", "x"]}')
+    assert result.error.code == "invalid_arguments"
+    assert "- day: Input should be a valid date" in result.error.message
+    assert "- times[1]: Input should be in a valid time" in result.error.message
+    assert "errors.pydantic.dev" not in result.error.message
+    assert result.error.fix.startswith("Call remind again with one JSON object of: day (string")

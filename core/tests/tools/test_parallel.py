@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
+from typing import Annotated
+
 import anyio
 import pytest
 
 from pegboard.contracts.effects import Access
 from pegboard.contracts.message import ToolCall
+from pegboard.contracts.result import Suspend
 from pegboard.contracts.tool import Arg
 from pegboard.tools.footprint import conflict, footprint
-from pegboard.tools.parallel import StepRunner, run_step
+from pegboard.tools.parallel import StepRunner
 
 pytestmark = pytest.mark.anyio
 
@@ -20,8 +24,6 @@ class Log:
         self.lines = []
 
     def add(self, name, **facts):
-        from typing import Annotated
-
         access = facts.pop("path", None)
 
         async def plain(label: str = "") -> str:
@@ -58,9 +60,13 @@ def log(world):
     return Log(world)
 
 
+async def run_calls(world, *calls):
+    runner = StepRunner(world.dispatcher, world.run, world.caller)
+    return await runner([world.tool_call(name, arguments) for name, arguments in calls])
+
+
 async def step(world, *calls):
-    requests = [world.request(name, arguments) for name, arguments in calls]
-    return [result.output for result in await run_step(requests, world.dispatcher)]
+    return [result.output for result in await run_calls(world, *calls)]
 
 
 async def test_reads_run_at_the_same_time_and_results_keep_their_order(world, log):
@@ -86,6 +92,81 @@ async def test_writes_to_different_paths_run_at_the_same_time(world, log):
     log.add("write", effects={"fs_write"}, path="fs_write")
     await step(world, ("write", '{"path": "a"}'), ("write", '{"path": "ab"}'))
     assert log.overlapping == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["//{folder}/a.txt", "link.txt", "linked/a.txt", "{folder}/./A.TXT", "~/a.txt"],
+)
+async def test_two_spellings_of_one_path_are_one_path(world, log, monkeypatch, other):
+    folder = world.run.workspace
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / "a.txt").touch()
+    (folder / "link.txt").symlink_to("a.txt")
+    (folder / "linked").symlink_to(folder)
+    log.add("write", effects={"fs_write"}, path="fs_write")
+    other = other.format(folder=folder)
+    await step(world, ("write", '{"path": "a.txt"}'), ("write", f'{{"path": "{other}"}}'))
+    assert log.overlapping == 1
+
+
+async def test_a_path_that_no_file_can_have_holds_up_nothing(world, log):
+    log.add("write", effects={"fs_write"}, path="fs_write")
+    for path in ("~\\u0000", "\\u0000", "~nobody/x", "x" * 5_000):
+        await step(world, ("write", '{"path": "a"}'), ("write", f'{{"path": "{path}"}}'))
+    assert log.overlapping == 2
+
+
+async def test_paths_are_taken_from_the_arguments_as_they_will_be_repaired(world, log):
+    @world.add(effects={"fs_write"})
+    async def write_all(paths: Annotated[list[str], Arg(access="fs_write")]) -> str:
+        """Write files."""
+        return await log._work("all")
+
+    log.add("write", effects={"fs_write"}, path="fs_write")
+    packed = json.dumps({"paths": '["a", "b"]'})
+    await step(world, ("write_all", packed), ("write", '{"path": "b"}'))
+    assert log.overlapping == 1
+
+
+async def test_where_hooks_change_arguments_no_path_is_relied_on(world, log, taking):
+    from dataclasses import replace
+
+    log.add("write", effects={"fs_write"}, path="fs_write")
+    log.add("read", effects={"read"}, path="read")
+    world.dispatcher.hooks = taking(
+        pegboard_tool_arguments=lambda event: replace(event, arguments={"path": "same"})
+    )
+    await step(world, ("write", '{"path": "a"}'), ("write", '{"path": "b"}'))
+    assert log.overlapping == 1
+    log.lines.clear()
+    await step(world, ("read", '{"path": "a"}'), ("read", '{"path": "b"}'))
+    assert log.overlapping == 2
+
+
+async def test_what_must_come_after_a_call_that_waits_for_a_person_is_not_run(world, log, taking):
+    from pegboard.contracts.verdict import Ask
+
+    log.add("write", effects={"fs_write"}, path="fs_write")
+    log.add("read", effects={"read"}, path="read")
+    log.add("careful", effects={"fs_write"}, path="fs_write")
+    world.dispatcher.hooks = taking(
+        pegboard_tool_guard=lambda event: Ask("Sure?") if event.tool.name == "careful" else None
+    )
+    results = await run_calls(
+        world,
+        ("careful", '{"path": "a"}'),
+        ("write", '{"path": "a"}'),
+        ("read", '{"path": "a"}'),
+        ("write", '{"path": "b"}'),
+    )
+    assert [result and (result.control or result.output) for result in results] == [
+        Suspend("Sure?", "guard"),
+        None,
+        None,
+        "write",
+    ]
+    assert log.lines == ["+write", "-write"]
 
 
 async def test_a_folder_stands_for_what_is_in_it(world, log):
@@ -114,12 +195,7 @@ async def test_tool_call_counts_as_what_is_inside(world, log):
 async def test_calls_that_will_not_run_hold_up_nothing(world, log):
     log.add("look", effects={"read"})
     log.add("odd", effects=None)
-    requests = [
-        world.request("nothing"),
-        world.request("odd", "{bad"),
-        world.request("look"),
-    ]
-    results = await run_step(requests, world.dispatcher)
+    results = await run_calls(world, ("nothing", "{}"), ("odd", "{bad"), ("look", "{}"))
     assert [r.error and r.error.code for r in results] == [
         "not_found",
         "invalid_arguments",
@@ -135,7 +211,7 @@ async def test_a_failing_call_does_not_stop_the_others(world, log):
         """Crash."""
         raise SystemExit
 
-    results = await run_step([world.request("crash"), world.request("look")], world.dispatcher)
+    results = await run_calls(world, ("crash", "{}"), ("look", "{}"))
     assert results[0].error.code == "tool_crashed"
     assert results[1].output == "look"
 
@@ -214,3 +290,14 @@ def test_what_conflicts(plain):
     ]:
         assert conflict(one, other)
         assert conflict(other, one)
+
+
+async def test_a_call_of_a_name_that_is_not_there_is_counted_once(world):
+    from dataclasses import replace
+
+    counted = []
+    world.dispatcher._decided = lambda caller, *facts, **more: counted.append(caller.lease)
+    leased = replace(world.caller, lease="l1")
+    runner = StepRunner(world.dispatcher, world.run, leased)
+    await runner([world.tool_call("nothing"), world.tool_call("nowhere")])
+    assert counted == ["l1", "l1"]

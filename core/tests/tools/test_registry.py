@@ -6,9 +6,11 @@ from pegboard.contracts.caller import NO_FILTER, ToolFilter
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.contracts.tool import Needs, ToolSpec
 from pegboard.plugins.decision.state import PluginRecord, State
+from pegboard.plugins.declaration import tool
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.discovery.scan import FoundPlugin
-from pegboard.policy.decide import OPEN_POLICY
+from pegboard.policy.snapshot import OPEN_POLICY
+from pegboard.tools.function_tool import FunctionTool
 from pegboard.tools.registry import Registry
 
 
@@ -228,3 +230,47 @@ async def test_what_is_neither_a_marked_function_nor_a_tool_is_refused(world, pl
     result = await world.call("odd")
     assert result.error.code == "plugin_failed"
     assert "brings a int as tool odd" in result.error.message
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"name": "core:tool_search"},
+        {"name": "x>>>\n<<<end"},
+        {"name": "Upper"},
+        {"name": ""},
+        {"name": "x" * 65},
+        {"name": "fine", "aliases": ("core:tool_call",)},
+        {"name": "fine", "description": 5},
+        {"name": "fine", "category": None},
+        {"name": "fine", "parameters": []},
+    ],
+)
+def test_a_statement_that_would_harm_more_than_its_tool_is_refused(world, plain, facts):
+    world.registry.register(plain("good", metadata={"family": "mcp"}))
+    bad = plain(facts.pop("name"), "mcp", metadata={"family": "mcp"}, **facts)
+    with pytest.raises(PluginError, match="can't be used"):
+        world.registry.swap_family({"family": "mcp"}, [(bad, None)])
+    assert world.names() == ["good"]
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_changed_while_its_plugin_was_imported_runs_as_it_is_now(plain):
+    async def new() -> str:
+        return "new"
+
+    async def resolve(plugin, kind, name):
+        registry.unregister("work")
+        registry.register(plain("work"), FunctionTool(plain("work").spec, new))
+        return tool(effects={"read"})(old)
+
+    async def old() -> str:
+        """Be old."""
+        return "old"
+
+    registry = Registry(resolve, lambda plugin: None)
+    registry.register(plain("work"))
+    before = await registry.implementation(registry.find("work"))
+    after = await registry.implementation(registry.find("work"))
+    assert (await before.call(None, {})).output == "old"
+    assert (await after.call(None, {})).output == "new"

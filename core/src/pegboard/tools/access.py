@@ -24,14 +24,15 @@ def call_access(
         workspace: The folder that relative paths start in.
 
     Returns:
-        One entry for each path that an argument names, then one with an empty resource for each
-        effect that no path stands for.
+        One entry for each path that an argument names with an effect that this call has, then one
+        with an empty resource for each effect that no path stands for.
     """
     if not spec.access:
         return _without_paths(effects)
     named = [
-        Access(effect, os.path.normpath(os.path.join(workspace, os.path.expanduser(path))))  # noqa: PTH111, PTH118 - names, not files
+        Access(effect, _absolute(path, workspace))
         for argument, effect in spec.access.items()
+        if effect in effects
         for path in _paths(arguments.get(argument))
     ]
     covered = frozenset(item.effect for item in named)
@@ -41,6 +42,14 @@ def call_access(
 @lru_cache(maxsize=256)
 def _without_paths(effects: Effects) -> tuple[Access, ...]:
     return tuple(Access(effect, "") for effect in sorted(effects))
+
+
+def _absolute(path: str, workspace: Path) -> str:
+    """Return a path as sandboxes read it: by name alone; `~` is the home folder, `~name` a name."""
+    if path == "~" or path.startswith("~/"):
+        path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 - a name, not a file
+    joined = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - as above
+    return f"/{joined.lstrip('/')}" if joined.startswith("//") else joined
 
 
 def _paths(value: Any) -> tuple[str, ...]:

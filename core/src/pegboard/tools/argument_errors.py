@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.tools.argument_repair import dotted, leaf_errors, schema_at, types_of
-from pegboard.tools.schema_compile import resolve_local
+from pegboard.tools.schema_compile import properties_of, required_of, resolve_local
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -41,9 +41,7 @@ def messages(
 
 def signature(schema: Mapping[str, Any]) -> str:
     """Return the parameters in one line: `path (string, required), limit (integer)`."""
-    node = resolve_local(schema, schema)
-    properties = node.get("properties", {})
-    required = node.get("required", ())
+    properties, required = properties_of(schema), required_of(schema)
     parts = [
         f"{name} ({_types(schema, properties[name])}{', required' if name in required else ''})"
         for name in sorted(properties, key=lambda name: name not in required)
@@ -78,7 +76,7 @@ def _missing(schema: Mapping[str, Any], path: list[str | int]) -> str:
 
 def _unknown(schema: Mapping[str, Any], path: list[str | int], name: str) -> str:
     names = list(schema_at(schema, path).get("properties", {}))
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:100].lower(), names, n=1, cutoff=0.6)
     if near:
         hint = f"did you mean {near[0]!r}?"
     else:
@@ -107,7 +105,7 @@ def _wrong_value(
 
 def _types(root: Mapping[str, Any], schema: Any) -> str:
     node = resolve_local(root, schema)
-    if "enum" in node:
+    if isinstance(node.get("enum"), list):
         return " | ".join(_value(option) for option in node["enum"][:_MAX_PARAMETERS])
     return " or ".join(dict.fromkeys(types_of(root, node))) or "any value"
 

@@ -7,37 +7,43 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from pegboard.contracts import json_text
 from pegboard.tools.schema_compile import resolve_local
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
 _ROUNDS: Final = 4
-_INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d{1,300}", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _NOTHING: Final = object()
 
 
 def repair(
-    validator: jsonschema_rs.Validator, schema: Mapping[str, Any], arguments: dict[str, Any]
+    validator: jsonschema_rs.Validator,
+    schema: Mapping[str, Any],
+    arguments: dict[str, Any],
+    *,
+    source: str | None = None,
 ) -> list[str]:
     """Change values whose type nearly fits, in place, and return what was changed.
 
     Text becomes the number, boolean, null, list or object that it spells; one value becomes a list
-    of one; a number becomes text. Nothing is guessed (`"yes"` stays text), shortened (`"5.5"` never
-    becomes an integer) or dropped.
+    of one; a number becomes text, as it was written (`1.10` is not `1.1`). Nothing is guessed
+    (`"yes"` stays text), shortened (`"5.5"` never becomes an integer) or dropped.
 
     Args:
         validator: Compiled from `schema`.
         schema: Schema of the arguments.
         arguments: A value of the caller's own: it is changed.
+        source: The text that the arguments were read from, or None.
     """
     notes: list[str] = []
     for _ in range(_ROUNDS):
         changed = [
             note
             for error in leaf_errors(validator.iter_errors(arguments))
-            if (note := _repair_one(schema, arguments, list(error.instance_path)))
+            if (note := _repair_one(schema, arguments, list(error.instance_path), source))
         ]
         if not changed:
             break
@@ -62,13 +68,13 @@ def leaf_errors(
 
 def types_of(root: Mapping[str, Any], schema: Any) -> list[str]:
     """Return the types that a schema admits, choices included, in their order."""
-    node = resolve_local(root, schema)
-    named = node.get("type", [])
-    types = [named] if isinstance(named, str) else [str(item) for item in named]
-    for word in ("anyOf", "oneOf"):
-        for choice in node.get(word, ()):
-            if choice is not schema:
-                types.extend(types_of(root, choice))
+    types: list[str] = []
+    for node in _in_place(root, schema):
+        named = node.get("type")
+        if isinstance(named, str):
+            types.append(named)
+        elif isinstance(named, list):
+            types.extend(map(str, named))
     return types
 
 
@@ -93,24 +99,39 @@ def _fitting_branch(
     return None
 
 
-def _step(root: Mapping[str, Any], node: Mapping[str, Any], step: str | int) -> Mapping[str, Any]:
-    found: Any
+def _in_place(root: Mapping[str, Any], schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and all that it combines or chooses from for the same value, each once."""
+    seen = set[int]()
+    pending = [schema]
+    while pending:
+        node = resolve_local(root, pending.pop())
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        for word in ("allOf", "oneOf", "anyOf"):
+            choices = node.get(word)
+            pending.extend(reversed(choices) if isinstance(choices, list) else ())
+
+
+def _step(root: Mapping[str, Any], schema: Any, step: str | int) -> Mapping[str, Any]:
+    for node in _in_place(root, schema):
+        found = _child(node, step)
+        if isinstance(found, Mapping):
+            return resolve_local(root, found)
+    return {}
+
+
+def _child(node: Mapping[str, Any], step: str | int) -> Any:
     if isinstance(step, int):
         before = node.get("prefixItems", ())
-        found = before[step] if step < len(before) else node.get("items")
-    else:
-        found = node.get("properties", {}).get(step, node.get("additionalProperties"))
-    if found is None or isinstance(found, bool):
-        for word in ("anyOf", "oneOf", "allOf"):
-            for choice in node.get(word, ()):
-                inner = _step(root, resolve_local(root, choice), step)
-                if inner:
-                    return inner
-        return {}
-    return resolve_local(root, found)
+        return before[step] if step < len(before) else node.get("items")
+    return node.get("properties", {}).get(step, node.get("additionalProperties"))
 
 
-def _repair_one(schema: Mapping[str, Any], arguments: Any, path: list[str | int]) -> str | None:
+def _repair_one(
+    schema: Mapping[str, Any], arguments: Any, path: list[str | int], source: str | None
+) -> str | None:
     if not path:
         return None
     parent = arguments
@@ -120,7 +141,8 @@ def _repair_one(schema: Mapping[str, Any], arguments: Any, path: list[str | int]
         old = parent[path[-1]]
     except (KeyError, IndexError, TypeError):
         return None  # an earlier repair of this round moved it; the next round looks again
-    new = _nearest_value(old, types_of(schema, schema_at(schema, path)))
+    written = _written(old, path, source) if type(old) in (int, float) else None
+    new = _nearest_value(old, types_of(schema, schema_at(schema, path)), written)
     if new is _NOTHING:
         return None
     parent[path[-1]] = new
@@ -133,25 +155,47 @@ def dotted(path: Iterable[str | int]) -> str:
     return text.removeprefix(".")
 
 
-def _nearest_value(value: Any, types: list[str]) -> Any:
+def _nearest_value(value: Any, types: list[str], written: str | None) -> Any:
     for wanted in types:
         new = _NOTHING
         if isinstance(value, str):
             new = _from_text(value.strip(), wanted)
-        elif wanted == "string" and type(value) in (int, float):
-            new = json.dumps(value)
+        elif wanted == "string" and written is not None:
+            new = written
         if new is not _NOTHING:
             return new
-    if "array" in types and not isinstance(value, (list, dict, type(None))):
-        return [value]
-    return _NOTHING
+    return [value] if "array" in types and _is_item(value) else _NOTHING
+
+
+def _is_item(value: Any) -> bool:
+    """Tell whether a value can be meant as the one item of a list."""
+    if not isinstance(value, str):
+        return not isinstance(value, (list, dict, type(None)))
+    text = value.strip()
+    return text.lower() not in ("", "null") and (text[:1], text[-1:]) != ("[", "]")
+
+
+def _written(value: float, path: list[str | int], source: str | None) -> str | None:
+    """Return a number as text: as it was written, for `1.10` may be a version; None = unknown."""
+    if type(value) is int or source is None:
+        return json.dumps(value)
+    found = json.loads(source, parse_float=str)
+    if isinstance(found, str):
+        found = json.loads(found, parse_float=str)
+    try:
+        for step in path:
+            found = found[step]
+    except (KeyError, IndexError, TypeError):
+        return None  # it came out of a text inside
+    return found if isinstance(found, str) else None
 
 
 def _from_text(text: str, wanted: str) -> Any:
     if wanted == "integer" and _INTEGER.fullmatch(text):
         return int(text)
     if wanted == "number" and _NUMBER.fullmatch(text):
-        return int(text) if _INTEGER.fullmatch(text) else float(text)
+        number = int(text) if _INTEGER.fullmatch(text) else float(text)
+        return number if number - number == 0 else _NOTHING
     if wanted == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if wanted == "null" and text.lower() == "null":
@@ -163,8 +207,8 @@ def _from_text(text: str, wanted: str) -> Any:
 
 def _parsed(text: str, kind: type) -> Any:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_text.decode(text)
+    except ValueError:
         return _NOTHING
     return value if isinstance(value, kind) else _NOTHING
 

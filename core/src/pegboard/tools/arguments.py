@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from pegboard.contracts import json_text
 from pegboard.contracts.tool import ToolSpec
 from pegboard.tools.argument_errors import messages
 from pegboard.tools.argument_repair import repair, schema_at, types_of
@@ -63,8 +63,9 @@ class Arguments:
             if not mend:
                 found = messages(compiled.validator.iter_errors(arguments), compiled.schema)
                 return Checked({}, notes, tuple(found))
-            owned = arguments if isinstance(raw, str) else copy.deepcopy(arguments)
-            return _mended(compiled, owned, notes)
+            if isinstance(raw, str):
+                return _mended(compiled, arguments, notes, raw)
+            return _mended(compiled, copy.deepcopy(arguments), notes, None)
         except (ValueError, RecursionError) as error:
             return Checked({}, errors=(f"the arguments are not JSON: {error}",))
 
@@ -84,7 +85,11 @@ def parse(raw: str | Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[st
     if not isinstance(raw, Mapping):
         raise ValueError(f"the arguments must be a JSON object, not {_kind(raw)}")
     value = raw if type(raw) is dict else dict(raw)
-    _refuse_half_characters(value)
+    if not all(map(_is_simple, value, value.values())):
+        try:
+            json_text.check(value)
+        except ValueError as error:
+            raise ValueError(f"the arguments are not JSON: {error}") from error
     return value, _NONE
 
 
@@ -100,39 +105,14 @@ def _parse_text(raw: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         return {}, ("null -> {}",)
     if not isinstance(value, dict):
         raise ValueError(f"the arguments must be a JSON object, not {_kind(value)}")
-    if not raw.isascii() or "\\u" in raw:
-        _refuse_half_characters(value)
     return value, notes
 
 
 def _decoded(text: str) -> Any:
     try:
-        return _DECODER.decode(text)
-    except RecursionError as error:
-        raise ValueError("the arguments are nested too deeply") from error
+        return json_text.decode(text)
     except ValueError as error:
         raise ValueError(f"the arguments are not valid JSON: {error}") from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-def _refuse_half_characters(value: dict[str, Any]) -> None:
-    if all(map(_is_simple, value, value.values())):
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = error.object[error.start]
-        raise ValueError(
-            f"the arguments hold half a character (\\u{ord(half):04x}); send the whole one"
-        ) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the arguments are not JSON: {error}") from error
 
 
 def _is_simple(key: Any, value: Any) -> bool:
@@ -149,8 +129,11 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number" if isinstance(value, (int, float)) else "that")
 
 
-def _mended(compiled: Compiled, arguments: dict[str, Any], notes: tuple[str, ...]) -> Checked:
-    repairs = (*notes, *repair(compiled.validator, compiled.schema, arguments))
+def _mended(
+    compiled: Compiled, arguments: dict[str, Any], notes: tuple[str, ...], source: str | None
+) -> Checked:
+    found = repair(compiled.validator, compiled.schema, arguments, source=source)
+    repairs = (*notes, *found)
     errors = messages(compiled.validator.iter_errors(arguments), compiled.schema)
     if errors:
         return Checked({}, repairs, tuple(errors))

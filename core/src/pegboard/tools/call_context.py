@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.contracts.context import CallInfo, ToolContext
 from pegboard.contracts.effects import Effects
+from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.stream import ToolProgress
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.tools.implementation import Implementation
 from pegboard.tools.run_scope import CallRequest, FoundCall
+from pegboard.tools.text_repair import repaired
 
 if TYPE_CHECKING:
     from pegboard.tools.dispatch import Dispatcher
+
+MAX_PROGRESS_CHARS: Final = 1_000
 
 
 class _Reach:
@@ -34,7 +40,10 @@ class _Reach:
         if emit is not None:
             await emit(
                 ToolProgress(
-                    call=self._request.id, name=self._name, message=message, fraction=fraction
+                    call=self._request.id,
+                    name=self._name,
+                    message=repaired(str(message)[:MAX_PROGRESS_CHARS]),
+                    fraction=_part(fraction),
                 )
             )
 
@@ -100,7 +109,11 @@ def unavailable_reason(
     """Return why a tool can't work for this caller now, or None."""
     if ready.context is None:
         return None
-    return reason_of(ready, tool_context(dispatcher, call, ready, effects))
+    try:
+        context = tool_context(dispatcher, call, ready, effects)
+    except PegboardError as error:  # the sandbox can't be narrowed like this
+        return error.message
+    return reason_of(ready, context)
 
 
 def reason_of(ready: Implementation, context: ToolContext) -> str | None:
@@ -108,9 +121,19 @@ def reason_of(ready: Implementation, context: ToolContext) -> str | None:
     if ready.available is None:
         return None
     try:
-        reason = ready.available(context)
+        with quiet(context.plugin.id):
+            reason: Any = ready.available(context)
+            if inspect.iscoroutine(reason):
+                reason.close()
+                return "its check is an `async def`; it must be a `def`"
+            return None if reason is None else str(reason)
     except BaseException as error:
         if not is_plugin_fault(error):
             raise
         return f"its check broke down: {one_line(error)}"
-    return None if reason is None else str(reason)
+
+
+def _part(fraction: object) -> float | None:
+    """Return a fraction between 0 and 1, or None for what no one can draw."""
+    known = isinstance(fraction, (int, float)) and 0 <= fraction <= 1
+    return float(fraction) if known else None  # type: ignore[arg-type]

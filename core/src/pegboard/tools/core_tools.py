@@ -61,12 +61,19 @@ class Finder:
 
     async def find(self, request: CallRequest, query: str, limit: int) -> list[RegisteredTool]:
         """Return the best tools that the caller could call, best first."""
+        run, caller = request.run, request.caller
+
+        def offers(tool: RegisteredTool) -> bool:
+            return self._dispatcher.offers(caller, run, tool)
+
+        if caller.trust != "operator":
+            # among their own few tools alone: how rare a word is in all would tell of the others
+            own = ToolSearch()
+            own.adopt(own.build(tuple(self._dispatcher.allowed(caller, run))))
+            return own.search(query, limit, offers)
         if not self._search.fits(self._registry.list_all()):
             await self._update()
-        run, caller = request.run, request.caller
-        return self._search.search(
-            query, limit, lambda tool: self._dispatcher.offers(caller, run, tool)
-        )
+        return self._search.search(query, limit, offers)
 
     async def _update(self) -> None:
         async with self._lock:

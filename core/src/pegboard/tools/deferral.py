@@ -11,12 +11,14 @@ from pegboard.config.core_schema import CORE
 from pegboard.contracts.provider import ToolDeclaration
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.tools.exposure import declarable
+from pegboard.tools.text_repair import repaired
 
 DEFER_OVER_TOKENS: Final = 12_000
 SEARCH_TOOLS: Final = frozenset({"tool_search", "tool_describe", "tool_call"})
 """Core's tools that only make sense while tools can be searched for."""
 _CHARS_PER_TOKEN: Final = 4
 _FRAME_TOKENS: Final = 12
+_MOST_GONE: Final = 1_000
 _NEVER_DEFERRED: Final = frozenset({CORE, "files", "shell"})
 """Plugins whose tools nearly every run needs."""
 
@@ -67,6 +69,8 @@ class Deferral:
             offered: Those tools.
             added: Names that `AddTools` asked to declare.
         """
+        if len(self._known) > 2 * len(offered) + _MOST_GONE:
+            self._known.clear()  # tools of families that came and went
         sized = [self._sized(tool) for tool in _one_per_name(offered)]
         if not self._search:
             kept = [item for item in sized if item.tool.spec.name not in SEARCH_TOOLS]
@@ -98,7 +102,9 @@ class Deferral:
 def declaration_of(tool: RegisteredTool) -> ToolDeclaration:
     """Return a tool as it is declared to a model."""
     spec = tool.spec
-    return ToolDeclaration(tool.wire_name, spec.description, spec.parameters, spec.intents)
+    # half a character in one tool's words would cost the provider's whole request
+    description = repaired(spec.description)
+    return ToolDeclaration(tool.wire_name, description, spec.parameters, spec.intents)
 
 
 def tokens_of(declaration: ToolDeclaration) -> int:

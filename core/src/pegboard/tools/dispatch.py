@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pegboard.config.core_schema import CORE
+from pegboard.contracts.audit import Audit, AuditKind
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.effects import Effects
 from pegboard.contracts.errors import PegboardError
@@ -15,8 +17,11 @@ from pegboard.contracts.result import ToolResult
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Ask, Deny, Outcome
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
-from pegboard.policy.decide import OPEN_POLICY, PolicySnapshot
+from pegboard.policy.audit import audited
+from pegboard.policy.control_plane import CONTROL_PLANE
+from pegboard.policy.decide import Gate
 from pegboard.policy.derive import call_effects
+from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 from pegboard.tools import refusals
 from pegboard.tools.access import call_access
 from pegboard.tools.arguments import Arguments, Checked
@@ -26,9 +31,11 @@ from pegboard.tools.exposure import reachable
 from pegboard.tools.hooks import Hooks, NoHooks
 from pegboard.tools.implementation import Implementation
 from pegboard.tools.registry import Registry
-from pegboard.tools.run_scope import MAX_NESTING, CallRequest, FoundCall, RunScope
+from pegboard.tools.run_scope import MAX_NESTING, CallRequest, FoundCall, RunScope, Unfound
 
 TOOL_CALL: Final = "tool_call"
+GUARD: Final = "guard"
+"""What stands for a rule where a plugin's guard decided."""
 
 
 class Dispatcher:
@@ -38,6 +45,9 @@ class Dispatcher:
         registry: The tools.
         hooks: Behaviour hooks; may be exchanged at any time.
         policy: What decisions are made from; may be exchanged at any time.
+        decided: Told of each call of a run that has a lease, and whether it was denied.
+        audit: Records every refusal, question and approval; None = nobody does.
+        redact: Takes secrets out of error texts; None = they stay as they are.
     """
 
     def __init__(
@@ -46,10 +56,16 @@ class Dispatcher:
         *,
         hooks: Hooks | None = None,
         policy: PolicySnapshot = OPEN_POLICY,
+        decided: Callable[[Caller, bool], None] | None = None,
+        audit: Audit | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self.registry = registry
+        self._audit = audit
+        self._redact = redact
         self.hooks: Hooks = hooks or NoHooks()
         self.policy = policy
+        self._decided = decided
         self._arguments = Arguments()
 
     async def dispatch(self, request: CallRequest) -> ToolResult:
@@ -61,15 +77,21 @@ class Dispatcher:
         """
         run = request.run
         begun = run.clock.monotonic()
-        call = self.find(request)
-        if isinstance(call, ToolResult):
+        call = self._look(request, counted=True)
+        if isinstance(call, Unfound):
             if run.trace is not None:
                 run.trace("find", name=request.name, found=False)
-            return call
+            if call.tool is not None:
+                await self._record(request, call.tool, "deny", call.rule, disclosed=False)
+            return call.result
         if run.trace is not None:
             run.trace("find", name=request.name, found=True, tool=call.tool.canonical)
         result = await self._answer(call)
-        error = None if result.error is None else result.error.code
+        error = None
+        if result.error is not None:
+            error = result.error.code
+            if self._redact is not None:
+                result.error = result.error.redacted(self._redact)
         if self.hooks.wants("pegboard_event", "tool_called"):
             await self.hooks.observe(
                 ToolCalled(
@@ -89,24 +111,41 @@ class Dispatcher:
 
         What the caller may not know of is answered exactly as what does not exist.
         """
+        call = self._look(request, counted=False)
+        return call.result if isinstance(call, Unfound) else call
+
+    def checked(self, call: FoundCall) -> Checked:
+        """Return the arguments of a call, repaired and judged, as no hook has seen them yet."""
+        return self._arguments.check(call.tool.spec, call.arguments)
+
+    def _look(self, request: CallRequest, *, counted: bool) -> FoundCall | Unfound:
+        """Find what a call is for; the calls of one step are looked at before they are made."""
         run, caller = request.run, request.caller
         name, arguments = request.name, request.arguments
-        gate = run.gate(self.policy, caller)
+        gate = self._gate(caller, run)
         for _ in range(MAX_NESTING - request.nesting):
             tool = self.registry.find(name)
             if tool is None or not reachable(tool, caller) or not gate.judge(tool).disclosed:
-                return refusals.not_found(name, self.allowed(caller, run))
+                verdict = None if tool is None else gate.judge(tool)
+                hidden = verdict is not None and not verdict.disclosed
+                if counted:  # alike, whether or not there is a tool
+                    self._note(caller, denied=True)
+                return Unfound(
+                    refusals.not_found(name, self.allowed(caller, run)),
+                    tool,
+                    verdict.rule if verdict is not None and hidden else "exposure",
+                )
             if tool.plugin != CORE or tool.spec.name != TOOL_CALL:
                 return FoundCall(request, tool, arguments, gate)
             checked = self._arguments.check(tool.spec, arguments)
             if checked.errors:
-                return refusals.invalid_arguments(tool, checked, by_hook=False)
+                return Unfound(refusals.invalid_arguments(tool, checked, by_hook=False))
             name, arguments = checked.arguments["name"], checked.arguments.get("arguments", "")
-        return refusals.nested_too_deeply()
+        return Unfound(refusals.nested_too_deeply())
 
     def offered(self, caller: Caller, run: RunScope) -> tuple[RegisteredTool, ...]:
         """Return the tools that a model may be offered now: allowed, reachable and available."""
-        allowed = self.registry.list(run.filter, caller, self.policy)
+        allowed = self.registry.list(run.filter, caller, self._policy(caller, run))
         left_out = {
             tool.canonical
             for tool in allowed
@@ -118,12 +157,12 @@ class Dispatcher:
 
     def allowed(self, caller: Caller, run: RunScope) -> Iterator[RegisteredTool]:
         """Yield the tools of which some call could pass."""
-        listed = self.registry.list(run.filter, caller, self.policy)
+        listed = self.registry.list(run.filter, caller, self._policy(caller, run))
         return (tool for tool in listed if reachable(tool, caller))
 
     def allows(self, caller: Caller, run: RunScope, tool: RegisteredTool) -> bool:
         """Tell whether some call of a tool could pass: whether it may be shown to this caller."""
-        return reachable(tool, caller) and run.gate(self.policy, caller).shows(tool)
+        return reachable(tool, caller) and self._gate(caller, run).shows(tool)
 
     def offers(self, caller: Caller, run: RunScope, tool: RegisteredTool) -> bool:
         """Tell whether a tool may be shown to this caller and has what it needs to work now."""
@@ -132,6 +171,20 @@ class Dispatcher:
             and self.registry.missing(tool) is None
             and not self._unavailable(caller, run, tool)
         )
+
+    def _policy(self, caller: Caller, run: RunScope) -> PolicySnapshot:
+        """Return what decisions are made from now; only leases end with time."""
+        return self.policy.at(run.clock.monotonic()) if caller.lease else self.policy
+
+    def _gate(self, caller: Caller, run: RunScope) -> Gate:
+        policy = self.policy
+        if caller.lease:
+            policy = policy.at(run.clock.monotonic())
+        return run.gate(policy, caller)
+
+    def _note(self, caller: Caller, *, denied: bool) -> None:
+        if caller.lease and self._decided is not None:
+            self._decided(caller, denied)
 
     async def _answer(self, call: FoundCall) -> ToolResult:
         checked = await self._checked(call)
@@ -147,13 +200,15 @@ class Dispatcher:
             return ready
         result = await execute(self, call, ready, arguments, effects)
         if checked.repairs:
-            result.details = {**result.details, "repairs": list(checked.repairs)}
+            # made anew: a tool may return one result again and again
+            details = {**result.details, "repairs": list(checked.repairs)}
+            result = replace(result, details=details)
         return result
 
     async def _checked(self, call: FoundCall) -> Checked | ToolResult:
         """Parse, repair and validate arguments; let hooks change them; validate again."""
         request, tool = call.request, call.tool
-        checked = self._arguments.check(tool.spec, call.arguments)
+        checked = self.checked(call)
         trace = request.run.trace
         if trace is not None:
             trace("arguments", repairs=list(checked.repairs), errors=list(checked.errors))
@@ -161,8 +216,13 @@ class Dispatcher:
             return refusals.invalid_arguments(tool, checked, by_hook=False)
         if not self.hooks.wants("pegboard_tool_arguments"):
             return checked
+        given = checked.arguments
         event = ToolArgumentsEvent(
-            call=request.id, tool=tool, arguments=checked.arguments, caller=request.caller
+            call=request.id,
+            tool=tool,
+            # an object that a tool handed in is its own, and not for hooks to change
+            arguments=copy.deepcopy(given) if given is call.arguments else given,
+            caller=request.caller,
         )
         changed = (await self.hooks.transform("pegboard_tool_arguments", event)).arguments
         # also when it is the same object: a hook may have changed it in place
@@ -171,7 +231,8 @@ class Dispatcher:
             trace("arguments_hooks", arguments=again.arguments, errors=list(again.errors))
         if again.errors:
             return refusals.invalid_arguments(tool, again, by_hook=True)
-        return again._replace(repairs=checked.repairs)
+        # a copy: what a hook keeps hold of could change after it was judged
+        return again._replace(arguments=copy.deepcopy(again.arguments), repairs=checked.repairs)
 
     async def _judged(
         self, call: FoundCall, arguments: Mapping[str, Any], effects: Effects
@@ -180,18 +241,59 @@ class Dispatcher:
         request, tool = call.request, call.tool
         access = call_access(tool.spec, arguments, effects, request.run.workspace)
         verdict = call.gate.judge(tool, access)
+        if request.caller.lease:
+            self._note(request.caller, denied=verdict.outcome is Outcome.DENY)
         if request.run.trace is not None:
             request.run.trace("decide", **verdict.to_dict())
         if verdict.outcome is Outcome.DENY:
+            await self._record(request, tool, "deny", verdict.rule)
             return refusals.denied(verdict)
         answer = await self._guarded(call, arguments)
         if isinstance(answer, Deny):
+            await self._record(request, tool, "deny", GUARD)
             return refusals.denied_by_guard(answer)
         questions = [ask.question for ask in (verdict.ask, answer) if ask is not None]
-        if not questions or request.approved:
+        if not questions:
             return None
-        rule = "guard" if verdict.ask is None else verdict.rule
-        return refusals.waiting(call, "\n".join(questions), rule)
+        rule = GUARD if verdict.ask is None else verdict.rule
+        question = "\n".join(questions)
+        if request.approved and request.run.agreed(request.id, tool, arguments, question):
+            await self._record(request, tool, "approval", rule, outcome="allow")
+            return None
+        waiting = refusals.waiting(call, question, rule)
+        if waiting.control is not None:
+            request.run.ask(request.id, tool, arguments, question)
+        outcome = "deny" if waiting.control is None else "ask"
+        await self._record(request, tool, "ask", rule, outcome=outcome)
+        return waiting
+
+    async def _record(
+        self,
+        request: CallRequest,
+        tool: RegisteredTool,
+        kind: AuditKind,
+        rule: str,
+        *,
+        outcome: str = "deny",
+        disclosed: bool = True,
+    ) -> None:
+        """Tell the audit log of a decision about a call."""
+        if self._audit is None:
+            return
+        if rule == CONTROL_PLANE:
+            kind = "control_plane"
+        event = audited(
+            kind,
+            rule,
+            outcome,
+            request.caller,
+            at=request.run.clock.now(),
+            tool=tool.canonical,
+            disclosed=disclosed,
+            run=request.run.run,
+            call=request.id,
+        )
+        await self._audit(event)
 
     async def _guarded(self, call: FoundCall, arguments: Mapping[str, Any]) -> Ask | Deny | None:
         if not self.hooks.wants("pegboard_tool_guard"):
@@ -230,5 +332,5 @@ class Dispatcher:
         if ready is None or ready.available is None:
             return False
         request = CallRequest(id="", name=tool.wire_name, arguments={}, caller=caller, run=run)
-        call = FoundCall(request, tool, {}, run.gate(self.policy, caller))
+        call = FoundCall(request, tool, {}, self._gate(caller, run))
         return unavailable_reason(self, call, ready, call_effects(tool.spec)) is not None

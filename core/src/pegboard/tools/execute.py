@@ -61,7 +61,8 @@ async def execute(
             call=request.id, tool=tool, result=outcome.result, caller=request.caller
         )
         event = await dispatcher.hooks.transform("pegboard_tool_result", event)
-        outcome = outcome._replace(result=event.result)
+        if event.result is not outcome.result:
+            outcome = Outcome(event.result)  # a plugin's words now, whosever they were
     result = await _fit(dispatcher, call, outcome)
     if run.journal is not None:
         await run.journal.result(request.id, result)

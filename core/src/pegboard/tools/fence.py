@@ -10,21 +10,31 @@ from __future__ import annotations
 import re
 import secrets
 import unicodedata
+from itertools import islice
 from typing import Final
 
-_OPEN_MARKS: Final = "<\ufe64\uff1c\u2039\u276e\u3008\u27e8\u2329\u300a\u226a\xab\u02c2\u1438\u2a7b"
-# What has no width of its own or is not seen at all: format characters, fillers, variation
-# selectors, combining marks.
+_WEIGHTS: Final = {
+    **dict.fromkeys(
+        "<\ufe64\uff1c\u2039\u276c\u276e\u2770\u3008\u27e8\u2329\u02c2\u1438\u16b2\u227a\u29fc\u2a7b",
+        1,
+    ),
+    **dict.fromkeys("\xab\u226a\u27ea\u2aa1\u300a", 2),
+    "\u22d8": 3,
+}
+"""What can be taken for `<`, and for how many of them."""
+_OPEN_MARKS: Final = "".join(_WEIGHTS)
+# What has no width of its own or is not seen at all: control and format characters, fillers,
+# variation selectors, combining marks.
 _UNSEEN: Final = (
-    "\xad\u034f\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
 _RUN: Final = re.compile(rf"[{_OPEN_MARKS}](?:[{_UNSEEN}\s]*[{_OPEN_MARKS}])*")
 _IGNORED: Final = re.compile(rf"[{_UNSEEN}\s/_|:*#=~.-]+")
-_DOUBLE: Final = frozenset("\u300a\u226a\xab")
+_READ: Final = re.compile(rf"[^{_UNSEEN}\s/_|:*#=~.-]")
 _NAME: Final = re.compile(r"(end|stop|close)?outside")
-_WINDOW: Final = 80
+_NAME_CHARS: Final = 24
 _FENCE: Final = re.compile(
     r"^<<<outside ([0-9a-f]{12}) from [^\n]*>>>\n(.*?)\n<<<end outside \1>>>$",
     re.DOTALL | re.MULTILINE,
@@ -72,18 +82,13 @@ def defused(text: str) -> str:
 
 def _harmless(text: str, found: re.Match[str]) -> str:
     run = found.group()
-    weight = sum(_weight(character) for character in run)
+    weight = sum(_WEIGHTS.get(character, 0) for character in run)
     # `a << outside` is a line of code; one more bracket, or the word "end", makes it a mark
     if weight < 2:
         return run
-    after = text[found.end() : found.end() + _WINDOW]
+    # however much that is not seen stands in between
+    after = "".join(char.group() for char in islice(_READ.finditer(text, found.end()), _NAME_CHARS))
     folded = unicodedata.normalize("NFKC", after).translate(_TWINS).casefold()
     folded = _IGNORED.sub("", unicodedata.normalize("NFKD", folded).translate(_TWINS))
     name = _NAME.match(folded)
     return "(" * weight if name and (weight > 2 or name.group(1)) else run
-
-
-def _weight(character: str) -> int:
-    if character in _DOUBLE:
-        return 2
-    return 1 if character in _OPEN_MARKS else 0

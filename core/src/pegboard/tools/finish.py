@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pegboard.contracts.result import File, Image, Part, Text, ToolError, ToolResult
+from pegboard.contracts import json_text
+from pegboard.contracts.result import AddTools, File, Image, Part, Text, ToolError, ToolResult
 from pegboard.contracts.tool import OutputLimits, RegisteredTool
 from pegboard.tools.fence import fenced, new_id
 from pegboard.tools.kept_results import KeptResult
@@ -58,6 +59,10 @@ async def finished(
     wrong = _wrong(result)
     if wrong:
         return broken_down(tool, wrong)
+    try:
+        structured = _whole_structured(result.structured)
+    except (TypeError, ValueError, RecursionError) as fault:
+        return broken_down(tool, f"its structured result is no JSON value: {fault}")
     details = _plain_details(result.details)
     output, spilled = await _shortened(request, tool, result.output, outside, may_recall)
     if spilled is not None:
@@ -74,7 +79,7 @@ async def finished(
     # made anew and not with `replace`, which takes four times as long
     return ToolResult(
         output=output,
-        structured=result.structured,
+        structured=structured,
         details=details,
         artifacts=result.artifacts,
         error=error,
@@ -94,13 +99,14 @@ def _is_plain(result: ToolResult, limits: OutputLimits, outside: bool) -> bool:
         and (limits.lines is None or line_count(output) <= limits.lines)
         and result.structured is None
         and result.error is None
+        and result.control is None
         and result.details == {}
     )
 
 
 def _wrong(result: Any) -> str:
     """Return what of a result is not what its type says, or "". Plugins are not type-checked."""
-    output = result.output
+    output, error, control = result.output, result.error, result.control
     if not isinstance(output, str) and not (
         isinstance(output, Sequence)
         and all(isinstance(part, (Text, Image, File)) for part in output)
@@ -108,34 +114,58 @@ def _wrong(result: Any) -> str:
         return f"its output is a {type(output).__name__}, neither text nor parts"
     if not isinstance(result.details, dict):
         return f"its details are a {type(result.details).__name__}, not a dict"
-    if result.error is not None and not isinstance(result.error, ToolError):
-        return f"its error is a {type(result.error).__name__}, not a ToolError"
-    if result.structured is None:
-        return ""
-    try:
-        json.dumps(result.structured, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"its structured result is no JSON value: {error}"
+    if error is not None and not isinstance(error, ToolError):
+        return f"its error is a {type(error).__name__}, not a ToolError"
+    if error is not None and not _texts(error.code, error.message, error.fix or ""):
+        return "its error does not consist of texts"
+    if isinstance(control, AddTools) and not (
+        isinstance(control.names, Sequence) and _texts(*control.names)
+    ):
+        return "it adds tools by something else than names"
     return ""
+
+
+def _whole_structured(value: Any) -> Any:
+    """Return a structured result with half characters replaced: text from outside may hold them.
+
+    Raises:
+        TypeError, ValueError, RecursionError: When it is no JSON value.
+    """
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    whole = repaired(text)
+    return value if whole == text else json.loads(whole)
+
+
+def _texts(*values: object) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def _plain_details(details: dict[str, Any]) -> dict[str, Any]:
     """Return details that can be written as JSON; what can't becomes text."""
-    if not details:
+    if not details or _is_json(details):
         return details
+    return {repaired(str(key)): _as_json(value) for key, value in details.items()}
+
+
+def _is_json(value: Any) -> bool:
     try:
-        json.dumps(details)
-    except (TypeError, ValueError, RecursionError):
-        return {str(key): _as_json(value) for key, value in details.items()}
-    return details
+        json_text.check(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return repaired(value)
+    if _is_json(value):
+        return value
     try:
-        json.dumps(value)
-    except (TypeError, ValueError, RecursionError):
         return repr(value)[:1_000]
-    return value
+    except Exception:  # a fault of its own, or nested too deeply
+        return f"<{type(value).__name__}>"
 
 
 async def _shortened(
@@ -208,9 +238,14 @@ def _fenced_output(output: str | Sequence[Part], source: str) -> str | Sequence[
 
 
 def _short_error(error: ToolError) -> ToolError:
-    message, fix = repaired(error.message), error.fix and repaired(error.fix)
-    shorter = cut(message, _ERROR_LIMITS)
-    return replace(error, message=message if shorter is None else shorter.text(""), fix=fix)
+    fix = None if error.fix is None else _short(error.fix)
+    return replace(error, message=_short(error.message), fix=fix)
+
+
+def _short(text: str) -> str:
+    whole = repaired(text)
+    shorter = cut(whole, _ERROR_LIMITS)
+    return whole if shorter is None else shorter.text("")
 
 
 def _fenced_error(error: ToolError, tool: RegisteredTool, *, advice: bool) -> ToolError:

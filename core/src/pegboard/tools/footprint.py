@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os.path
+import unicodedata
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -62,6 +64,15 @@ def footprint(tool: RegisteredTool, access: Iterable[Access]) -> Footprint:
     return Footprint(False, frozenset(reads), frozenset(writes))
 
 
+def spelled_out(named: Footprint) -> Footprint:
+    """Return a footprint with every spelling under which another call may name the same file.
+
+    Beside the path as it was written that is the one that links lead to, and both in the form of
+    file systems on which `A` is `a`. Reads the disk.
+    """
+    return named._replace(reads=_spellings(named.reads), writes=_spellings(named.writes))
+
+
 def conflict(one: Footprint, other: Footprint) -> bool:
     """Tell whether the order of two calls matters."""
     if one.alone or other.alone:
@@ -71,6 +82,25 @@ def conflict(one: Footprint, other: Footprint) -> bool:
         or _meet(one.writes, other.reads)
         or _meet(one.reads, other.writes)
     )
+
+
+def _spellings(resources: frozenset[str]) -> frozenset[str]:
+    found = set(resources)
+    for resource in resources:
+        if resource.startswith("/"):
+            found.update(_folded(path) for path in (resource, _real(resource)))
+    return frozenset(found)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # no file can have this name
+        return path
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
 
 
 def _meet(some: frozenset[str], others: frozenset[str]) -> bool:

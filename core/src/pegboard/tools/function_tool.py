@@ -8,12 +8,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio
-import anyio.to_thread
-
+from pegboard.contracts.errors import ToolFailure
 from pegboard.contracts.result import File, Image, Text, ToolResult
 from pegboard.contracts.tool import ToolSpec
 from pegboard.plugins.building.tool_schema import argument_adapter, takes_context
+from pegboard.tools.argument_errors import MAX_ERRORS, signature
+from pegboard.tools.argument_repair import dotted
+from pegboard.tools.threads import THREADS_PER_PLUGIN, Threads
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -35,24 +36,24 @@ class FunctionTool:
     Args:
         spec: What the manifest holds.
         function: `def` or `async def`; a first parameter `ctx` receives the context.
-        limiter: How many threads the plugin may use at a time; None = the default of the host.
+        threads: Where the plugin's `def` functions run; None = in some of this function's own.
         available: Says why the tool can't work now; None = always.
     """
 
-    __slots__ = ("_adapter", "_call", "_function", "_limiter", "_with_context", "available", "spec")
+    __slots__ = ("_adapter", "_call", "_function", "_threads", "_with_context", "available", "spec")
 
     def __init__(
         self,
         spec: ToolSpec,
         function: Callable[..., Any],
         *,
-        limiter: anyio.CapacityLimiter | None = None,
+        threads: Threads | None = None,
         available: Callable[..., str | None] | None = None,
     ) -> None:
         self.spec = spec
         self.available = available
         self._function = function
-        self._limiter = limiter
+        self._threads = threads
         self._with_context = takes_context(function)
         self._adapter: TypeAdapter[Any] | None = None
         self._call = cast(
@@ -64,6 +65,7 @@ class FunctionTool:
         """Call the function and make a result of what it returns.
 
         Raises:
+            ToolFailure: When a value does not become what the function expects.
             BadReturn: When what it returns is no result.
             ToolCrash: When a function in a thread left by an exception that ends threads.
         """
@@ -79,15 +81,16 @@ class FunctionTool:
     def _converted(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._adapter is None:
             self._adapter = argument_adapter(self._function)
-        return cast("Mapping[str, Any]", self._adapter.validate_python(dict(args)))
+        try:
+            return cast("Mapping[str, Any]", self._adapter.validate_python(dict(args)))
+        except ValueError as error:
+            raise _misfit(self.spec, error) from error
 
     async def _in_thread(self, *args: Any, **kwargs: Any) -> Any:
-        # a thread can't be stopped: when the call is cancelled it is left to run to its end
-        value = await anyio.to_thread.run_sync(
-            functools.partial(_contained, self._function, args, kwargs),
-            limiter=self._limiter,
-            abandon_on_cancel=True,
-        )
+        if self._threads is None:
+            self._threads = Threads(THREADS_PER_PLUGIN)
+        work = functools.partial(_contained, self._function, args, kwargs)
+        value = await self._threads.run(work)
         # a decorator may hide that a function is async
         return await value if inspect.isawaitable(value) else value
 
@@ -111,6 +114,20 @@ def as_result(value: Any) -> ToolResult:
     if isinstance(value, Sequence) and value and all(_is_part(item) for item in value):
         return ToolResult(tuple(value))
     return _structured(value)
+
+
+def _misfit(spec: ToolSpec, error: ValueError) -> Exception:
+    """Return what a model is told of a value that its schema lets pass, such as `2024-13-45`."""
+    details = getattr(error, "errors", None)  # pydantic is not imported for its exception alone
+    if details is None:
+        return error
+    found = details(include_url=False, include_context=False, include_input=False)
+    listed = "\n".join(f"- {dotted(item['loc'])}: {item['msg']}" for item in found[:MAX_ERRORS])
+    return ToolFailure(
+        f"The arguments of {spec.name} do not fit:\n{listed}",
+        code="invalid_arguments",
+        fix=f"Call {spec.name} again with one JSON object of: {signature(spec.parameters)}.",
+    )
 
 
 def _structured(value: Any) -> ToolResult:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.tools.argument_errors import signature
+from pegboard.tools.schema_compile import properties_of
 
 _MAX_SUMMARY: Final = 400
 
@@ -33,7 +34,7 @@ def described(tool: RegisteredTool) -> dict[str, Any]:
 
 def description_text(tool: RegisteredTool) -> str:
     """Return a tool's description and schema as text."""
-    schema = json.dumps(tool.spec.parameters, ensure_ascii=False, indent=2)
+    schema = json.dumps(tool.spec.parameters, ensure_ascii=False, indent=2, default=str)
     return f"{tool.wire_name}\n\n{tool.spec.description}\n\nArguments (JSON Schema):\n{schema}"
 
 
@@ -55,10 +56,9 @@ def help_text(tool: RegisteredTool) -> str:
 
 
 def _arguments(tool: RegisteredTool) -> str:
-    properties = tool.spec.parameters.get("properties", {})
     return "\n".join(
         f"- {name}: {schema['description']}"
-        for name, schema in properties.items()
+        for name, schema in properties_of(tool.spec.parameters).items()
         if isinstance(schema, dict) and schema.get("description")
     )
 

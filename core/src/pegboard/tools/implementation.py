@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import anyio
-
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.errors import PluginError
 from pegboard.contracts.tool import RegisteredTool, Tool
 from pegboard.plugins.declaration import TOOL_MARK
 from pegboard.tools.core_tool import CoreTool
 from pegboard.tools.function_tool import FunctionTool
+from pegboard.tools.threads import THREADS_PER_PLUGIN, Threads
 
 Available = Callable[..., str | None]
-THREADS_PER_PLUGIN = 4
 
 
 class Implementation(NamedTuple):
@@ -32,35 +30,35 @@ class Implementation(NamedTuple):
     available: Available | None
 
 
-class Limiters:
-    """How many threads each plugin may use at a time."""
+class ThreadsByPlugin:
+    """The threads of each plugin."""
 
-    def __init__(self, threads: int = THREADS_PER_PLUGIN) -> None:
-        self._threads = threads
-        self._by_plugin: dict[str, anyio.CapacityLimiter] = {}
+    def __init__(self, most: int = THREADS_PER_PLUGIN) -> None:
+        self._most = most
+        self._by_plugin: dict[str, Threads] = {}
 
-    def of(self, plugin: str) -> anyio.CapacityLimiter:
-        """Return the limiter of a plugin."""
-        limiter = self._by_plugin.get(plugin)
-        if limiter is None:
-            limiter = self._by_plugin[plugin] = anyio.CapacityLimiter(self._threads)
-        return limiter
+    def of(self, plugin: str) -> Threads:
+        """Return the threads of a plugin."""
+        threads = self._by_plugin.get(plugin)
+        if threads is None:
+            threads = self._by_plugin[plugin] = Threads(self._most)
+        return threads
 
 
-def as_tool(tool: RegisteredTool, found: Any, limiter: anyio.CapacityLimiter) -> Tool:
+def as_tool(tool: RegisteredTool, found: Any, threads: Threads) -> Tool:
     """Return what a plugin brings for a tool as something to call.
 
     Args:
         tool: The registered tool; its statement is what counts.
         found: A function marked with `tool`, or an object with `spec` and an async `__call__`.
-        limiter: For functions that run in threads.
+        threads: Where plain functions run.
 
     Raises:
         PluginError: When it is neither.
     """
     facts = getattr(found, TOOL_MARK, None)
     if facts is not None:
-        return FunctionTool(tool.spec, found, limiter=limiter, available=facts.available)
+        return FunctionTool(tool.spec, found, threads=threads, available=facts.available)
     if callable(found) and hasattr(found, "spec"):
         return found  # type: ignore[no-any-return]
     raise PluginError(

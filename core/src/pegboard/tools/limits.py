@@ -51,9 +51,11 @@ def cut(text: str, limits: OutputLimits) -> Cut | None:
         limits: Characters and lines at most, the line that says what is missing included, and which
             end is kept.
     """
-    within_lines = limits.lines is None or line_count(text) <= limits.lines
-    if within_lines and len(text) <= limits.chars:
+    lines, too_long = line_count(text), len(text) > limits.chars
+    if not too_long and (limits.lines is None or lines <= limits.lines):
         return None
+    # a cut within a line makes two of it, and the line that says what is missing is one more
+    within_lines = limits.lines is None or lines + 2 * too_long <= limits.lines
     head_end, tail_start = _by_lines(text, limits, within_lines)
     head_end, tail_start = _by_chars(text, limits, head_end, tail_start)
     head, tail = text[:head_end], text[tail_start:]
@@ -65,14 +67,31 @@ def _by_lines(text: str, limits: OutputLimits, within: bool) -> tuple[int, int]:
     """Return where the head ends and the tail starts by the number of lines."""
     if within or limits.lines is None:
         return _shared(len(text), limits)
-    ends = [place for place, character in enumerate(text) if character == "\n"]
     room = max(1, limits.lines - 1)
     first, last = _portions(room, limits)
-    head_end = ends[first - 1] + 1 if first else 0
-    if text.endswith("\n"):
-        last += 1  # the end of the last line is no line of its own
-    tail_start = ends[-last] + 1 if last else len(text)
-    return head_end, max(head_end, tail_start)
+    head_end = _after_first(text, first)
+    return head_end, max(head_end, _before_last(text, last))
+
+
+def _after_first(text: str, lines: int) -> int:
+    place = 0
+    for _ in range(lines):
+        end = text.find("\n", place)
+        if end < 0:
+            return len(text)
+        place = end + 1
+    return place
+
+
+def _before_last(text: str, lines: int) -> int:
+    if not lines:
+        return len(text)
+    place = len(text) - text.endswith("\n")  # the end of the last line is no line of its own
+    for _ in range(lines):
+        place = text.rfind("\n", 0, place)
+        if place < 0:
+            return 0
+    return place + 1
 
 
 def _shared(length: int, limits: OutputLimits) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from pegboard.tools.core_specs import PAGE_CHARS, PAGE_LINES
@@ -77,11 +78,20 @@ def matches(text: str, query: str) -> Page:
     return Page("\n".join(shown), numbers, more)
 
 
+def _found_at(line: str, folded: str) -> int:
+    """Return where a text is in a line; to fold its case may make a line longer."""
+    place = line.casefold().find(folded)
+    if line.isascii():
+        return place
+    ends = accumulate(len(character.casefold()) for character in line)
+    return next(index for index, end in enumerate(ends) if end > place)
+
+
 def _around(line: str, folded: str) -> str:
     """Return a long line's part around the match."""
     if len(line) <= _MAX_MATCH_LINE:
         return line
-    place = max(0, line.casefold().find(folded) - _MAX_MATCH_LINE // 2)
+    place = max(0, _found_at(line, folded) - _MAX_MATCH_LINE // 2)
     start = boundary(line, min(place, len(line)))
     end = boundary(line, min(len(line), start + _MAX_MATCH_LINE))
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

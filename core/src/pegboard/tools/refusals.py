@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from pegboard.contracts.errors import PegboardError
+from pegboard.contracts.errors import CapabilityDeniedError, PegboardError
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Deny, Verdict
@@ -61,7 +61,7 @@ def invalid_arguments(tool: RegisteredTool, checked: Checked, *, by_hook: bool) 
 def denied(verdict: Verdict) -> ToolResult:
     """Answer a call that policy refuses and may say so."""
     return ToolResult.failed(
-        "denied",
+        CapabilityDeniedError.code if verdict.rule.startswith("capability.") else "denied",
         verdict.reason,
         fix=verdict.fix or "Do without this call.",
         details={"rule": verdict.rule},
@@ -81,10 +81,12 @@ def denied_by_guard(answer: Deny) -> ToolResult:
 def waiting(call: FoundCall, question: str, rule: str) -> ToolResult:
     """Answer a call that needs a person's word: it has not run.
 
-    It waits only where a person is there to give it, and never inside another call.
+    It waits only where the owner is there to give it, and never inside another call: a guest can't
+    agree to what a guard asks of the owner.
     """
     request, caller, name = call.request, call.request.caller, call.tool.wire_name
-    if not (caller.attended and caller.live_reply) or caller.depth or request.nesting:
+    answered = caller.attended and caller.live_reply and call.gate.policy.asks
+    if not answered or caller.trust != "operator" or caller.depth or request.nesting:
         return ToolResult.failed(
             "denied",
             f"{name} needs a person's word and nobody is there to give it: {question}",

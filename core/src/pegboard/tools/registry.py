@@ -11,11 +11,13 @@ from pegboard.contracts.caller import Caller, ToolFilter
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.contracts.tool import NO_NEEDS, Needs, RegisteredTool, Tool
+from pegboard.plugins.building.spec_facts import TOOL_NAME
 from pegboard.plugins.decision.state import PluginRecord
-from pegboard.policy.decide import Gate, PolicySnapshot
+from pegboard.policy.decide import Gate
+from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.tools.catalogue import Catalogue, make_catalogue
 from pegboard.tools.core_tool import CoreTool
-from pegboard.tools.implementation import Implementation, Limiters, as_tool
+from pegboard.tools.implementation import Implementation, ThreadsByPlugin, as_tool
 from pegboard.tools.manifest_tools import manifest_tools
 
 Resolve = Callable[[str, str, str], Awaitable[Any]]
@@ -59,7 +61,7 @@ class Registry:
         self._static: frozenset[str] = frozenset()
         self._dists: dict[str, str] = {}
         self._implementations: dict[str, Implementation] = {}
-        self._limiters = Limiters()
+        self._threads = ThreadsByPlugin()
         self._catalogue: Catalogue | None = None
         self._lists: dict[tuple[ToolFilter, Caller, PolicySnapshot], tuple[RegisteredTool, ...]]
         self._lists = {}
@@ -186,13 +188,14 @@ class Registry:
         known = self._implementations.get(name)
         if known is not None:
             return known
-        call = self._given.get(name)
+        entry, call = self._tools.get(name), self._given.get(name)
         if call is None:
             found = await self._resolve(tool.plugin, "tool", tool.spec.name)
-            call = as_tool(tool, found, self._limiters.of(tool.plugin))
+            call = as_tool(tool, found, self._threads.of(tool.plugin))
         context = None if tool.plugin == CORE else self._context(tool.plugin)
         made = Implementation(call, context, getattr(call, "available", None))
-        if name in self._tools:  # it may have gone while its plugin was being imported
+        # it may have gone, or made way for another, while its plugin was being imported
+        if entry is not None and self._tools.get(name) is entry:
             self._implementations[name] = made
         return made
 
@@ -207,6 +210,12 @@ class Registry:
             given.pop(name, None)
         for tool, implementation in added:
             name = tool.canonical
+            wrong = _fault(tool)
+            if wrong:
+                raise PluginError(
+                    f"{_brings(tool)} brings the tool {name[:80]!r}, which can't be used: {wrong}",
+                    fix=f"Run: pegboard plugins disable {tool.plugin}",
+                )
             if name in tools:
                 raise PluginError(
                     f"{_brings(tool)} and {_brings(tools[name])} both bring the tool {name}",
@@ -238,6 +247,20 @@ class Registry:
                 missing=self.missing,
             )
         return self._catalogue
+
+
+def _fault(tool: RegisteredTool) -> str:
+    """Return what of a statement would harm more than the tool itself, or ""."""
+    spec: Any = tool.spec  # a family's statement is made by code that nobody has type-checked
+    for name in (spec.name, *spec.aliases):
+        if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+            return (
+                f"{str(name)[:80]!r} is no tool name (lower-case letters, digits and `_`, a letter "
+                "first, at most 64 characters)"
+            )
+    if not isinstance(spec.description, str) or not isinstance(spec.category, str):
+        return "its description and its category must be text"
+    return "" if isinstance(spec.parameters, Mapping) else "its parameters must be a JSON Schema"
 
 
 def _brings(tool: RegisteredTool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +13,13 @@ from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
 from pegboard.contracts.clock import Clock, SystemClock
 from pegboard.contracts.context import ModelAccess, Reply, Runs
 from pegboard.contracts.effects import Effects
+from pegboard.contracts.result import ToolResult
 from pegboard.contracts.sandbox import Sandbox
 from pegboard.contracts.store import Journal
 from pegboard.contracts.stream import StreamEvent
 from pegboard.contracts.tool import RegisteredTool
-from pegboard.policy.decide import Gate, PolicySnapshot
+from pegboard.policy.decide import Gate
+from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.tools.kept_results import KeptResults
 
 Emit = Callable[[StreamEvent], Awaitable[None]]
@@ -70,6 +73,7 @@ class RunScope:
     trace: Trace | None = None
     _gate: Gate | None = None
     _narrowed: dict[Effects, Sandbox] = field(default_factory=dict)
+    _asked: dict[str, str] = field(default_factory=dict)
 
     def gate(self, policy: PolicySnapshot, caller: Caller) -> Gate:
         """Return the gate of this run; the last one is kept, for a run has one caller."""
@@ -84,6 +88,21 @@ class RunScope:
         if sandbox is None:
             sandbox = self._narrowed[effects] = self.sandbox.narrowed(effects)
         return sandbox
+
+    def ask(
+        self, call: str, tool: RegisteredTool, arguments: Mapping[str, Any], question: str
+    ) -> None:
+        """Remember what a person is asked about a call that waits."""
+        self._asked[call] = _subject(tool, arguments, question)
+
+    def agreed(
+        self, call: str, tool: RegisteredTool, arguments: Mapping[str, Any], question: str
+    ) -> bool:
+        """Tell whether a person's word is about this: hooks may since have made it another call.
+
+        What nobody was asked about in this run is agreed to as it is.
+        """
+        return self._asked.pop(call, None) in (None, _subject(tool, arguments, question))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +130,11 @@ class CallRequest:
     nesting: int = 0
 
 
+def _subject(tool: RegisteredTool, arguments: Mapping[str, Any], question: str) -> str:
+    # as text, for to Python True is 1
+    return json.dumps([tool.canonical, arguments, question], sort_keys=True, default=str)
+
+
 class FoundCall(NamedTuple):
     """A call whose tool was found and may be known to its caller.
 
@@ -125,3 +149,17 @@ class FoundCall(NamedTuple):
     tool: RegisteredTool
     arguments: str | Mapping[str, Any]
     gate: Gate
+
+
+class Unfound(NamedTuple):
+    """A call that meets no tool, as far as its caller may know.
+
+    Args:
+        result: The answer.
+        tool: The tool that there is all the same, or None.
+        rule: The rule that hides it.
+    """
+
+    result: ToolResult
+    tool: RegisteredTool | None = None
+    rule: str = ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from pegboard.config.paths import make_private
 from pegboard.tools.search_terms import Document
 
 WEIGHTS: Final = "5.0, 1.0, 0.5, 1.0"
@@ -43,7 +44,7 @@ class FtsIndex:
                 return cls(_opened(place, len(documents)))
             except sqlite3.Error:
                 place.unlink(missing_ok=True)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         _make(place, documents)
         _prune(folder, keep=place)
         return cls(_opened(place, len(documents)))

@@ -6,6 +6,8 @@ import re
 from typing import Final, NamedTuple
 
 from pegboard.contracts.tool import RegisteredTool
+from pegboard.tools.schema_compile import properties_of
+from pegboard.tools.text_repair import repaired
 
 MAX_QUERY_WORDS: Final = 24
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -37,12 +39,10 @@ def words(text: str) -> list[str]:
 def document(tool: RegisteredTool) -> Document:
     """Return what can be found of a tool."""
     spec = tool.spec
-    properties = spec.parameters.get("properties", {})
-    names = properties if isinstance(properties, dict) else {}
     return Document(
         " ".join(words(" ".join((spec.name, *spec.aliases)))),
-        f"{spec.description} {spec.help.when_to_use}".strip(),
-        " ".join(words(" ".join(map(str, names)))),
+        repaired(f"{spec.description} {spec.help.when_to_use}".strip()),
+        " ".join(words(" ".join(map(str, properties_of(spec.parameters))))),
         " ".join(words(f"{tool.plugin} {spec.category} {tool.metadata.get('group', '')}")),
     )
 

@@ -21,8 +21,9 @@ def repaired(text: str) -> str:
 
 
 def boundary(text: str, place: int) -> int:
-    """Return the nearest place at or before `place` that is not inside what a person sees as one
-    character (an accent, an emoji sequence, a flag, CR LF).
+    """Return the nearest place at or before `place` that tears no character.
+
+    A character is what a person sees as one: with its accents, an emoji sequence, a flag, CR LF.
     """
     lowest = max(0, place - _REACH)
     at = place
