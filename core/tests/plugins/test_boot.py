@@ -22,6 +22,24 @@ def test_a_plugin_is_ready_and_nothing_of_it_is_imported(machine):
     assert "pegboard_web" not in sys.modules
 
 
+def test_an_import_hook_that_breaks_down_fails_only_what_it_was_asked_for(machine, monkeypatch):
+    class Hook:
+        def find_spec(self, name, path=None, target=None):
+            if name == "acme_lost":
+                raise OSError("the hook is broken")
+
+    machine.site.add("web")
+    info = machine.site.add("lost", dist="acme-lost")
+    (info.parent / "acme_lost").rename(info.parent / "moved")
+    monkeypatch.setattr(sys, "meta_path", [Hook(), *sys.meta_path])
+    monkeypatch.syspath_prepend(machine.site.folder)
+    booted = machine.boot(path=None)
+    record = machine.only(booted, "lost")
+    assert (record.state, booted.record("web").state) == ("failed", "ready")
+    assert "acme-lost: looking for the module of acme_lost.plugin:plugin" in record.reason
+    assert "the hook is broken" in record.reason
+
+
 def test_no_plugin_at_all_is_a_boot_too(machine):
     booted = machine.boot()
     assert booted.records == booted.usable == ()

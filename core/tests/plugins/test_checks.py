@@ -148,8 +148,8 @@ def test_a_plugin_that_took_the_process_with_it_is_left_out_until_it_is_enabled(
         "import os, sys\n"
         "from pegboard.config.paths import Paths\n"
         "from pegboard.plugins.decision.failures import FailureStore\n"
-        "FailureStore(Paths(*sys.argv[1:])).marker_set('web', 'pegboard-web', '0.1.0')\n"
-        "os._exit(139)\n"
+        "with FailureStore(Paths(*sys.argv[1:])).marked('web', 'pegboard-web', '0.1.0'):\n"
+        "    os._exit(139)\n"
     )
     paths = machine.paths
     folders = [str(folder) for folder in (paths.config, paths.state, paths.data, paths.cache)]
@@ -385,3 +385,31 @@ def test_a_wrong_setting_from_the_environment_is_unset_there(machine):
     config = load(machine.paths, env={"PEGBOARD__PLUGINS__WEB__LIMIT": "many"})
     record = machine.only(boot(config, path=machine.site.path, env={}))
     assert record.fix == "unset PEGBOARD__PLUGINS__WEB__LIMIT"
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"name": "mcp_manage"}, "mcp_manage is never delegated"),
+        ({"name": "free", "aliases": ["secret_set"]}, "secret_set is never delegated"),
+        ({"name": "free", "control": "tokens"}, "a tool of the control plane (tokens)"),
+        ({"name": "free", "capability": "orch:*"}, "must be one of orch:read"),
+    ],
+)
+def test_a_tool_that_would_lend_scripts_what_nobody_lends_fails_its_plugin(machine, facts, words):
+    tool = {"parameters": {"type": "object"}, "capability": "orch:read", **facts}
+    machine.site.add("loose", dist="acme-loose", tools=[tool])
+    record = machine.only(machine.boot(), "loose")
+    assert record.state == "failed"
+    assert words in record.reason
+    assert record.fix
+
+
+def test_a_tool_that_declares_a_capability_or_an_area_is_as_good_as_any(machine):
+    schema = {"type": "object"}
+    tools = [
+        {"name": "fetch", "parameters": schema, "capability": "orch:web"},
+        {"name": "config_set", "parameters": schema, "control": "config"},
+    ]
+    machine.site.add("web", tools=tools)
+    assert machine.only(machine.boot()).usable

@@ -40,6 +40,20 @@ def test_a_circle_of_wishes_is_a_conflict_of_all_in_it(machine):
         assert record.fix == "pegboard plugins disable web"
 
 
+def test_who_needs_what_is_in_a_circle_misses_it(machine):
+    machine.site.add("web", after=["git"], services=["cache"])
+    machine.site.add("git", after=["web"])
+    machine.site.add("files", needs={"services": ["cache"]})
+    machine.site.add("shell", needs={"plugins": ["files"]})
+    machine.site.add("memory", after=["shell"])
+    booted = machine.boot()
+    assert [record.id for record in booted.usable] == ["memory"]
+    record = machine.only(booted, "files")
+    assert record.state == "missing-need"
+    assert "of the plugin web, which is conflict" in record.reason
+    assert machine.only(booted, "shell").state == "missing-need"
+
+
 def test_a_needed_plugin_that_is_not_installed_is_named_with_its_package(machine):
     machine.site.add("weather", dist="acme-weather", needs={"plugins": ["web"]})
     record = machine.only(machine.boot(), "weather")

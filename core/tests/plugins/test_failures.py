@@ -55,23 +55,40 @@ def test_a_failure_can_be_forgotten(store):
 
 
 def test_an_import_that_is_going_on_is_no_crash(store):
-    store.marker_set("web", "pegboard-web", "1.0")
-    assert store.read() == {}
-    store.marker_clear("web")
-    store.marker_clear("web")
-    assert list(store_files(store)) == []
+    with store.marked("web", "pegboard-web", "1.0"):
+        assert len(store_files(store)) == 1
+        assert store.read() == {}
+    assert store_files(store) == []
 
 
-def die(paths, how, plugin_id="web"):
+def test_an_import_that_raises_is_no_crash(store):
+    with pytest.raises(ValueError), store.marked("web", "pegboard-web", "1.0"):
+        raise ValueError
+    assert store_files(store) == []
+
+
+def test_two_hosts_of_one_process_have_markers_of_their_own(store):
+    with store.marked("web", "pegboard-web", "1.0"):
+        with store.marked("web", "pegboard-web", "1.0"):
+            assert len(store_files(store)) == 2
+        assert len(store_files(store)) == 1
+
+
+def death(paths, how, plugin_id="web"):
     code = (
         "import ctypes, os, signal, sys\n"
         "from pegboard.config.paths import Paths\n"
         "from pegboard.plugins.decision.failures import FailureStore\n"
-        f"FailureStore(Paths(*sys.argv[1:])).marker_set({plugin_id!r}, 'pegboard-web', '1.0')\n"
-        f"{how}\n"
+        "store = FailureStore(Paths(*sys.argv[1:]))\n"
+        f"with store.marked({plugin_id!r}, 'pegboard-web', '1.0'):\n"
+        f"    {how}\n"
     )
     folders = [str(folder) for folder in (paths.config, paths.state, paths.data, paths.cache)]
-    subprocess.run([sys.executable, "-c", code, *folders], check=False, stderr=subprocess.DEVNULL)
+    return [sys.executable, "-c", code, *folders]
+
+
+def die(paths, how):
+    subprocess.run(death(paths, how), check=False, stderr=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +112,26 @@ def test_a_crash_counts_more_than_an_earlier_failure(paths, store):
 
 
 def test_a_number_that_another_process_has_now_does_not_hide_a_crash(paths, store):
-    store.marker_set("web", "pegboard-web", "1.0")
-    (file,) = store_files(store)
-    data = json.loads(file.read_text())
-    assert data["pid"] == os.getpid()
-    file.write_text(json.dumps({**data, "started": "1"}))
-    assert store.read()["web"].crashed
+    with store.marked("web", "pegboard-web", "1.0"):
+        (file,) = store_files(store)
+        data = json.loads(file.read_text())
+        assert data["pid"] == os.getpid()
+        file.write_text(json.dumps({**data, "started": "1"}))
+        assert store.read()["web"].crashed
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_a_dead_process_that_nobody_has_asked_after_is_a_crash_too(paths, store):
+    # as in a container whose first process does not look after orphans
+    with subprocess.Popen(death(paths, "os._exit(9)")) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert store.read()["web"].crashed
 
 
 def test_two_processes_can_import_one_plugin_at_a_time(paths, store):
-    store.marker_set("web", "pegboard-web", "1.0")
-    die(paths, "os._exit(0)")
+    with store.marked("web", "pegboard-web", "1.0"):
+        die(paths, "os._exit(0)")
+        assert store.read()["web"].crashed
     assert store.read()["web"].crashed
     store.forget("web")
     assert store.read() == {}
@@ -127,9 +153,8 @@ def test_ids_that_are_paths_stay_in_the_folder(paths, store):
 def test_a_state_folder_that_can_not_be_written_stops_no_import(tmp_path):
     (tmp_path / "state").write_text("a file")
     blocked = FailureStore(Paths(tmp_path, tmp_path / "state", tmp_path, tmp_path))
-    blocked.marker_set("web", "pegboard-web", "1.0")
-    blocked.record("web", "pegboard-web", "1.0", "import", "x")
-    blocked.marker_clear("web")
+    with blocked.marked("web", "pegboard-web", "1.0"):
+        blocked.record("web", "pegboard-web", "1.0", "import", "x")
     assert blocked.read() == {}
 
 

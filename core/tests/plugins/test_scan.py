@@ -14,6 +14,7 @@ from pegboard.plugins.discovery.dist_info import (
     read_metadata,
     read_sections,
 )
+from pegboard.plugins.discovery.installed_files import overlaps
 from pegboard.plugins.discovery.scan import GROUP, FoundPlugin, scan
 
 
@@ -101,6 +102,23 @@ def test_folders_that_are_missing_or_no_folders_are_passed_over(tmp_path, site):
     site.add("web")
     (tmp_path / "text").write_text("no zip")
     path = [str(tmp_path / "gone"), str(tmp_path / "text"), *site.path]
+    assert [item.id for item in scan(path)] == ["web"]
+
+
+def test_what_is_no_folder_name_is_passed_over_as_by_import(tmp_path, site):
+    site.add("web")
+    odd = [Path(site.folder), b"/bytes", None, "/tmp/\0zero", "~", "", "/tmp/\udcff"]
+    assert scan(odd) == []  # type: ignore[arg-type]
+    assert [item.id for item in scan([*odd, *site.path])] == ["web"]  # type: ignore[list-item]
+    assert overlaps([*odd, *site.path]) == ()  # type: ignore[list-item]
+
+
+def test_one_folder_on_the_path_twice_and_by_a_link_is_one_plugin(tmp_path, site):
+    site.add("web")
+    link = tmp_path / "link"
+    link.symlink_to(site.folder, target_is_directory=True)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    path = [str(link), *site.path, f"{site.folder}/", str(tmp_path / "nowhere"), *site.path]
     assert [item.id for item in scan(path)] == ["web"]
 
 

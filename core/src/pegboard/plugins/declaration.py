@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from pegboard.config.nearest import did_you_mean
+from pegboard.contracts.capability import Capability, ControlArea
 from pegboard.contracts.effects import (
     Audience,
     Effect,
@@ -51,7 +52,8 @@ class ToolFacts:
     category: str = "general"
     audience: Audience = "any"
     attended: str | None = None
-    capability: str | None = None
+    capability: Capability | None = None
+    control: ControlArea | None = None
     policy_class: PolicyClass | None = None
     exposure: Exposure = "direct"
     aliases: tuple[str, ...] = ()
@@ -231,8 +233,7 @@ class Plugin:
         return self._adder("skill_source", name, facts)
 
     def contribute(self, kind: str, name: str, factory: Factory, **facts: Any) -> None:
-        """Add a contribution of a further kind, e.g. `command`, or a kind that another plugin
-        defines.
+        """Add a contribution of a further kind: `command`, or a kind that some plugin defines.
 
         Keywords `summary` and `config` are those of `Contribution`; all others are its facts.
         """

@@ -89,6 +89,7 @@ async def test_the_event_loop_goes_on_while_a_plugin_is_imported(environment):
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("import sys; sys.exit()", "SystemExit"),
         ("raise GeneratorExit", "GeneratorExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("raise StopIteration", "StopIteration"),
         ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
         ("class Own(BaseException): pass\nraise Own('no')", "Own: no"),
@@ -127,34 +128,22 @@ async def test_a_plugin_that_fails_is_not_imported_again_and_again(environment):
     assert (environment.site / "broken_pkg" / "plugin.py.log").read_text() == "x"
 
 
-async def test_keyboard_interrupt_is_not_the_plugins_to_swallow(environment):
-    environment.add("broken", GREETER)
-    environment.rewrite("broken", "raise KeyboardInterrupt")
-    code = textwrap.dedent(f"""
-        import anyio, sys
-        sys.path.insert(0, {str(environment.site)!r})
-        from pegboard.config.load import load
-        from pegboard.config.paths import find_paths
-        from pegboard.contracts.clock import SystemClock
-        from pegboard.plugins.running.activate import Activator
-        from pegboard.plugins.decision.boot import boot
-        from pegboard.plugins.decision.failures import FailureStore
-        async def main():
-            paths = find_paths()
-            async with Activator(boot(load(paths)), failures=FailureStore(paths),
-                    secret=lambda name: None, clock=SystemClock(),
-                    swap_family=lambda *a: None) as activator:
-                await activator.activate("broken")
-        try:
-            anyio.run(main)
-        except KeyboardInterrupt:
-            print("interrupted")
-        """)
-    home = str(environment.paths.config.parent)
-    done = await anyio.run_process(
-        [sys.executable, "-c", code], env={"PEGBOARD_HOME": home, "PATH": ""}, check=False
+def test_ctrl_c_during_an_import_ends_the_host_and_is_no_crash_of_the_plugin(environment):
+    environment.add("sleepy", GREETER)
+    environment.rewrite(
+        "sleepy",
+        """
+        import os, signal, time
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+        """,
     )
-    assert done.stdout == b"interrupted\n", done.stderr.decode()
+    began = time.monotonic()
+    done = run_host(environment, "sleepy")
+    assert time.monotonic() - began < 10
+    assert done.stderr.strip().endswith("KeyboardInterrupt")
+    assert environment.boot().record("sleepy").state is State.READY
+    assert list(environment.paths.plugin_failures.iterdir()) == []
 
 
 async def test_half_imported_modules_are_forgotten_and_others_are_kept(environment):
@@ -241,6 +230,15 @@ def test_an_import_that_kills_the_process_is_named_by_the_next_boot(environment,
     assert record.state is State.FAILED
     assert "the whole process died while importing deadly_pkg 1.0" in record.reason
     assert record.fix == "pegboard plugins enable deadly"
+
+
+def test_settings_that_kill_the_process_are_a_crash_of_their_plugin_too(environment):
+    code = GREETER.replace("Plugin()", 'Plugin(config="deadly_pkg.config:Settings")')
+    model = "from pydantic import BaseModel\nclass Settings(BaseModel): pass\n"
+    environment.add("deadly", code, config=model)
+    (environment.site / "deadly_pkg" / "config.py").write_text("import os; os._exit(7)")
+    assert run_host(environment, "deadly").returncode == 7
+    assert "the whole process died" in environment.boot().record("deadly").reason
 
 
 def run_host(
@@ -334,6 +332,14 @@ async def test_a_thread_that_an_import_leaves_behind_is_reported(environment):
         (GREETER.replace('["read"]', '["read", "exec"]'), "tool greet has more effects: exec"),
         (GREETER.replace('effects=["read"]', ""), "tool greet has unknown effects"),
         (GREETER.replace(")\nasync", ', audience="owner")\nasync'), "tool greet is for owner"),
+        (
+            GREETER.replace(")\nasync", ', control="config")\nasync'),
+            "tool greet has another control: config, not None",
+        ),
+        (
+            GREETER.replace(")\nasync", ', capability="orch:read")\nasync'),
+            "tool greet has another capability: orch:read, not None",
+        ),
         (GREETER.replace("greet(", "wave("), "tool wave is not in the manifest"),
         (
             GREETER + "\n@plugin.hook\ndef pegboard_event(event): ...",

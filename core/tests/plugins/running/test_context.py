@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import stat
 import sys
+import textwrap
 import threading
 
+import anyio
 import pytest
 
 from pegboard import Contribution
@@ -101,8 +103,68 @@ async def test_two_plugins_that_need_each_other_do_not_wait_for_ever(environment
     environment.add("a", code.format(needs="of-b", offers="of-a"))
     environment.add("b", code.format(needs="of-a", offers="of-b"))
     async with environment.activator() as activator:
-        with pytest.raises(PluginError, match="each of the two needs the other"):
+        with pytest.raises(PluginError, match="each of them waits for the other"):
             await activator.activate("a")
+
+
+async def test_a_circle_of_three_that_are_asked_for_at_once_ends_for_each_of_them(environment):
+    for name, needs in (("a", "b"), ("b", "c"), ("c", "a")):
+        environment.add(
+            name,
+            f"""
+            plugin = Plugin(needs=Needs(services=("of-{needs}",)))
+            plugin.service("of-{name}")(lambda context: None)
+            """,
+        )
+    ended = []
+    async with environment.activator() as activator, anyio.create_task_group() as group:
+
+        async def ask(name: str) -> None:
+            with pytest.raises(PluginError):
+                await activator.activate(name)
+            ended.append(name)
+
+        with anyio.fail_after(5):
+            for name in "abc":
+                group.start_soon(ask, name)
+            while len(ended) < 3:
+                await anyio.sleep(0.01)
+        assert {str(activator.record(name).state) for name in "abc"} == {"missing-need"}
+
+
+async def test_a_plugin_may_need_what_it_offers_itself(environment):
+    environment.add("own", OFFER.replace("Plugin()", "Plugin(needs=Needs(services=('index',)))"))
+    async with environment.activator() as activator:
+        context = (await activator.activate("own")).context
+        assert context.service("index") == {"from": "own"}
+
+
+async def test_a_lifespan_that_asks_for_the_service_of_its_own_plugin_is_told_why_not(environment):
+    code = """
+    @plugin.lifespan
+    async def lifespan(context):
+        yield context.service("index")
+    """
+    environment.add("own", OFFER + textwrap.dedent(code))
+    async with environment.activator() as activator:
+        with pytest.raises(PluginError, match="asks for its own service index while it is not"):
+            await activator.activate("own")
+
+
+async def test_of_two_that_offer_one_service_the_first_in_order_gives_it(environment):
+    for name in ("first", "second"):
+        environment.add(name, OFFER)
+    environment.add("user", "plugin = Plugin()")
+    async with environment.activator() as activator:
+        context = (await activator.activate("user")).context
+        await activator.activate("second")
+        with pytest.raises(PluginError, match="of plugin first is not there"):
+            context.service("index")
+        await activator.activate("first")
+        assert context.service("index") == {"from": "first"}
+        environment.config["plugins"]["disabled"] = ["first"]
+        await activator.adopt(environment.boot())
+        assert context.service("index") == {"from": "second"}
 
 
 async def test_a_service_that_is_not_there_says_which_plugin_would_bring_it(environment):
@@ -170,6 +232,8 @@ async def test_a_family_is_swapped_below_its_ceiling(environment):
         ("wx_", [Dynamic("wx_a", None)], "its effects are unknown"),
         ("wx_", [Dynamic("wx_a"), Dynamic("wx_a")], "it is there twice"),
         ("my_", [Dynamic("my_a", None)], "its audience must be owner"),
+        ("wx_", [Dynamic("wx_manage", capability="orch:read")], "never delegated"),
+        ("wx_", [Dynamic("wx_a", capability="orch:read", control="config")], "control plane"),
     ],
 )
 async def test_a_tool_beyond_the_ceiling_changes_nothing(environment, prefix, tools, words):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,25 @@ async def test_a_failing_observer_is_isolated_counted_and_switched_off(table, er
     assert "switched off until the host starts again" in table.reports[1][1]
 
 
+async def test_who_was_switched_off_stays_so_in_the_next_table(table):
+    calls = []
+
+    def fails(event):
+        calls.append(event)
+        raise ValueError
+
+    table.add("bad", "pegboard_event", fails)
+    table.add("gone", "pegboard_event", PluginError("it is broken"))
+    first = table.make(observe_failures=1)
+    await first.observe(HostStopping())
+    table.functions["gone", "pegboard_event"] = calls.append
+    second = table.make(observe_failures=1, before=first)
+    await second.observe(HostStopping())
+    assert len(calls) == 2  # one of each: what could not be loaded gets another try
+    await table.make(before=second).observe(HostStopping())
+    assert len(calls) == 3
+
+
 async def test_only_failures_in_a_row_switch_an_observer_off(table):
     answers = [1, 0, 1, 0, 1, 0]
     table.add("moody", "pegboard_event", lambda event: 1 / answers.pop())
@@ -242,6 +262,15 @@ async def test_a_hook_can_not_change_whose_message_it_is(table):
     assert await table.make().transform("pegboard_message_out", out) == out
 
 
+@pytest.mark.parametrize("broken", [{"text": None}, {"text": "a", "attachments": None}])
+async def test_a_message_that_is_none_is_not_handed_on(table, broken):
+    message = InboundMessage(channel="c", chat="1", sender="me", text="hi")
+    table.add("bad", "pegboard_message_in", lambda event: replace(event.message, **broken))
+    event = MessageInEvent(message=message, caller=CALLER)
+    assert await table.make().transform("pegboard_message_in", event) is event
+    assert "it returned InboundMessage without a text" in table.reports[0][1]
+
+
 async def test_all_guards_run_and_the_strictest_answer_counts(table):
     ran = []
 
@@ -275,6 +304,10 @@ async def waits_for_ever(event):
     [
         (lambda event: 1 / 0, "could not judge this: ZeroDivisionError"),
         (lambda event: True, "it returned bool, not None, Ask or Deny"),
+        (lambda event: Ask, "it returned type, not None, Ask or Deny"),
+        (lambda event: Ask(None), "it returned Ask without a text"),
+        (lambda event: Deny(5), "it returned Deny without a text"),
+        (lambda event: Deny("no", fix=5), "it returned Deny without a text"),
         (waits_for_ever, "no answer within 0.05 s"),
         (PluginError("its import failed"), "could not judge this: its import failed"),
     ],

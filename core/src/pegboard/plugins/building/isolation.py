@@ -25,7 +25,9 @@ def is_plugin_fault(error: BaseException) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """Return type and message of an exception in one line."""
+    """Return type and message of an exception in one line; of a group, those of its first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
     return " ".join(traceback.format_exception_only(error)[-1].split())
 
 

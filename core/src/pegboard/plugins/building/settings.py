@@ -66,7 +66,7 @@ def build_settings(ref: str | None, data: Mapping[str, Any], where: str) -> Any:
             "; ".join(lines) if len(lines) == 1 else f"[{where}]:\n  " + "\n  ".join(lines),
             fix=f"mend [{where}] in the config file, then `pegboard config check`",
             problems=lines,
-        ) from error
+        ) from None  # pydantic's own words show the values, which may be secrets
 
 
 def problem_lines(error: ValidationError, where: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pegboard.config.nearest import did_you_mean
+from pegboard.contracts.capability import CAPABILITIES, CONTROL_AREAS, capability_fault
 from pegboard.contracts.effects import (
     EFFECTS,
     EXPOSURES,
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 
 TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _CAPTURE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
-_SAME: Final = ("category", "aliases", "intents", "attended", "capability", "help", "needs")
+_SAME: Final = ("category", "aliases", "intents", "attended", "help", "needs")
 _ALSO: Final = ("limits", "outside")
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
     "audience": get_args(Audience),
     "policy_class": (None, *POLICY_CLASSES),
     "exposure": EXPOSURES,
+    "capability": (None, *CAPABILITIES),
+    "control": (None, *CONTROL_AREAS),
     "on_interrupt": (None, *get_args(OnInterrupt)),
 }
 
@@ -47,6 +50,9 @@ def checked_facts(
     for tool_name in (name, *facts.aliases):
         check_tool_name(tool_name)
     chosen = {key: _choice(name, key, getattr(facts, key)) for key in _CHOICES}
+    fault = capability_fault((name, *facts.aliases), facts.capability, facts.control)
+    if fault is not None:
+        raise BuildError(f"tool {name}: {fault}")
     for intent in facts.intents:
         for argument in (*_CAPTURE.findall(intent.pattern), *intent.arguments):
             _check_parameter(name, f"the intent {intent.pattern!r}", argument, parameters)

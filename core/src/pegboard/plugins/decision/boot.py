@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Final
 
 from pegboard.config.core_schema import RESERVED
@@ -133,6 +133,7 @@ def boot(
     path: Sequence[str] | None = None,
     retry_failed: bool = False,
     enforce_required: bool = True,
+    again: bool = False,
     blocked: Sequence[Block] | None = None,
     env: Mapping[str, str] = os.environ,
     timings: MutableMapping[str, float] | None = None,
@@ -146,6 +147,8 @@ def boot(
         path: Folders to look in; None = `sys.path`.
         retry_failed: True for a host, which gives a failed (not a crashed) plugin another try.
         enforce_required: False for commands that manage plugins, which must work at any time.
+        again: True for another look of a running host, in which a plugin that was asked for, or is
+            required, may have gone.
         blocked: Distributions that are known to do harm; None = the list that Pegboard ships.
         env: The environment.
         timings: Filled with seconds: `scan`, `manifests`, `decide`, and `manifest:ID` of each.
@@ -170,12 +173,12 @@ def boot(
             failures=FailureStore(config.paths).read(),
             retry_failed=retry_failed,
         )
-        result = _boot(situation, asked, path, _Clock(timings))
+        result = _boot(situation, asked, path, _Clock(timings), check=not again)
     finally:
         if collecting:
             gc.enable()
-    if enforce_required:
-        require(result)
+    if enforce_required and not again:
+        require(config, result.record)
     return result
 
 
@@ -184,12 +187,14 @@ def _boot(
     asked: tuple[str, ...] | None,
     path: Sequence[str] | None,
     clock: _Clock,
+    *,
+    check: bool,
 ) -> Boot:
     config = situation.config
     listing = PathListing(path)
     found = scan(path, listing=listing)
     clock.lap("scan")
-    if asked is not None:
+    if asked is not None and check:
         _check_asked(asked, situation.only_from, {plugin.id for plugin in found})
     candidates = tuple(_candidate(plugin, path, listing, clock) for plugin in found)
     clock.lap("manifests")
@@ -206,17 +211,20 @@ def _boot(
     )
 
 
-def require(booted: Boot) -> None:
+def require(config: Config, record_of: Callable[[str], PluginRecord]) -> None:
     """Raise when a required plugin can't be used and the operator wants that to count.
+
+    Args:
+        config: The settings.
+        record_of: Returns a plugin, or raises when it is not installed.
 
     Raises:
         PluginError: With the first such plugin, why, and what to do.
     """
-    config = booted.config
     if config.get("plugins.on_failure") != "abort":
         return
     for plugin_id in _ids(config, "required"):
-        record = booted.record(plugin_id)
+        record = record_of(plugin_id)
         if not record.usable:
             raise PluginError(
                 f"the required plugin {plugin_id} is {record.state}: {record.reason}",
@@ -252,6 +260,9 @@ def _candidate(
         fault = error
     except ModuleNotFoundError as error:
         fault = PluginError(f"its module {error.name!r} can't be found", module=error.name)
+    except Exception as error:  # an import hook of somebody else, on whose word we depend here
+        words = f"{type(error).__name__}: {error}"
+        fault = PluginError(f"looking for the module of {found.value} failed: {words}")
     if clock.timings is not None:
         clock.timings[f"manifest:{found.id}"] = time.perf_counter() - started
     return Candidate(found, manifest, fault)
@@ -324,8 +335,7 @@ def _unknown(config: Config, key: str, name: str, installed: set[str]) -> Proble
     message, fix = _not_installed(name, installed)
     if package_of(name) is None:
         fix = f"pegboard config unset {key}"
-    located = config.located(Problem(key, f"{key}: {message}", fix))
-    return located if package_of(name) is None else located._replace(fix=fix)
+    return config.located(Problem(key, f"{key}: {message}", fix))
 
 
 def _required_fix(config: Config, name: str, installed: set[str]) -> str:

@@ -14,6 +14,7 @@ from pegboard.config.core_schema import CORE, RESERVED
 from pegboard.config.load import USER_FILE
 from pegboard.config.nearest import did_you_mean
 from pegboard.config.schema import check, schema_fault
+from pegboard.contracts.capability import capability_fault
 from pegboard.contracts.errors import ConfigError
 from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS
 from pegboard.plugins.decision.failures import Failure
@@ -154,6 +155,20 @@ def broken_manifest(candidate: Candidate, situation: Situation) -> Finding | Non
             hint = did_you_mean(name, BEHAVIOUR_HOOKS)
             reason = f"{found.dist}: it implements the hook {name!r}, which does not exist{hint}"
             return Finding(State.FAILED, reason, _upgrade(found))
+    return _forbidden_capability(candidate)
+
+
+def _forbidden_capability(candidate: Candidate) -> Finding | None:
+    """Find a tool that would open to scripts what is never delegated to any."""
+    found, manifest = candidate.found, candidate.manifest
+    for tool in manifest.tools if manifest is not None else ():
+        if tool.get("capability") is None:
+            continue
+        names = (tool["name"], *tool.get("aliases", ()))
+        fault = capability_fault(names, tool["capability"], tool.get("control"))
+        if fault is not None:
+            reason = f"{found.dist}: its tool {tool['name']} is refused: {fault}"
+            return Finding(State.FAILED, reason, _upgrade(found), {"tool": tool["name"]})
     return None
 
 

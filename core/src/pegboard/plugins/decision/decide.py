@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pegboard.plugins.decision.checks import CHECKS, EXCLUSIONS, Check, Finding, conflict, read_name
-from pegboard.plugins.decision.order import Order, order
+from pegboard.plugins.decision.order import order
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import PluginRecord, State
 from pegboard.plugins.discovery.first_party import SERVICE_PACKAGES, is_first_party, package_of
@@ -16,8 +16,8 @@ def decide(candidates: Sequence[Candidate], situation: Situation) -> tuple[Plugi
     """Return every plugin with its state: those that can be used in order, the others by id.
 
     What excludes a plugin (blocked, disabled, untrusted) comes first, so that it can't be in
-    conflict with one that is wanted. Then: two of one id, the plugin alone, the plugins it needs,
-    and the order.
+    conflict with one that is wanted. Then: two of one id, the plugin alone, and the plugins it
+    needs and the order, until both hold.
     """
     records = [_judge(candidate, situation, EXCLUSIONS) for candidate in candidates]
     rivals = _rivals(records)
@@ -30,7 +30,7 @@ def decide(candidates: Sequence[Candidate], situation: Situation) -> tuple[Plugi
             judged.append(_with(record, conflict(record.found, same)))
         else:
             judged.append(_judge(candidate, situation, CHECKS))
-    return _ordered(_without_unmet(judged))
+    return _ordered(judged)
 
 
 def _judge(candidate: Candidate, situation: Situation, checks: Iterable[Check]) -> PluginRecord:
@@ -137,13 +137,24 @@ def _needed_service(service: str, records: Sequence[PluginRecord]) -> Finding:
 
 
 def _ordered(records: Sequence[PluginRecord]) -> tuple[PluginRecord, ...]:
-    usable = {record.id: record for record in records if record.usable}
-    found: Order = order(usable.values())
-    first = [usable[plugin_id] for plugin_id in found.ids]
-    rest = [record for record in records if not record.usable]
-    for cycle in found.cycles:
-        rest.extend(_with(usable[plugin_id], _in_cycle(cycle)) for plugin_id in cycle)
-    return (*first, *sorted(rest, key=lambda record: (record.id, record.dist)))
+    current = _without_unmet(records)
+    found = order(record for record in current if record.usable)
+    while found.cycles:
+        circles = {plugin_id: cycle for cycle in found.cycles for plugin_id in cycle}
+        current = _without_unmet([_placed(record, circles) for record in current])
+        found = order(record for record in current if record.usable)
+    usable = {record.id: record for record in current if record.usable}
+    rest = [record for record in current if not record.usable]
+    return (
+        *(usable[plugin_id] for plugin_id in found.ids),
+        *sorted(rest, key=lambda record: (record.id, record.dist)),
+    )
+
+
+def _placed(record: PluginRecord, circles: Mapping[str, Sequence[str]]) -> PluginRecord:
+    if record.usable and record.id in circles:
+        return _with(record, _in_cycle(circles[record.id]))
+    return record
 
 
 def _in_cycle(cycle: Sequence[str]) -> Finding:

@@ -8,6 +8,7 @@ it (`os._exit`, a segmentation fault), and the next boot leaves that plugin out.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -23,6 +24,10 @@ _FAILURE: Final = ".failure.json"
 _MARKER: Final = ".importing.json"
 _MAX_TRACEBACK: Final = 64_000
 _UNSAFE: Final = r"[^A-Za-z0-9_-]+"
+_DEAD: Final = ("Z", "X", "x")
+"""What Linux calls the state of a process that has ended."""
+_MARKS: Final = itertools.count(1)
+"""Two hosts of one process may import one plugin at the same time."""
 
 
 class Failure(NamedTuple):
@@ -57,15 +62,21 @@ class FailureStore:
     def __init__(self, paths: Paths) -> None:
         self._folder = paths.failures_name
 
-    def marker_set(self, plugin_id: str, dist: str, version: str) -> None:
-        """Say that an import begins; if the process dies, the next boot finds this."""
-        mark = {"dist": dist, "version": version, "pid": os.getpid(), "started": _started()}
-        self._write(plugin_id, f".{os.getpid()}{_MARKER}", {**mark, "at": time.time()})
+    @contextlib.contextmanager
+    def marked(self, plugin_id: str, dist: str, version: str) -> Iterator[None]:
+        """Say that an import begins, and at the end of the block that it ended, well or badly.
 
-    def marker_clear(self, plugin_id: str) -> None:
-        """Say that the import ended, well or badly."""
-        with contextlib.suppress(OSError):
-            os.unlink(self._file(plugin_id, f".{os.getpid()}{_MARKER}"))  # noqa: PTH108
+        If the process dies in between, the next boot finds the marker.
+        """
+        pid = os.getpid()
+        ending = f".{pid}-{next(_MARKS)}{_MARKER}"
+        mark = {"dist": dist, "version": version, "pid": pid, "started": _started()}
+        self._write(plugin_id, ending, {**mark, "at": time.time()})
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(self._file(plugin_id, ending))  # noqa: PTH108
 
     def record(
         self,
@@ -158,10 +169,15 @@ def _alive(pid: object, started: object) -> bool:
 
 
 def _started(pid: int | None = None) -> str:
-    """Return when a process began, in the system's own count; "" where it can't be told."""
+    """Return when a process began, in the system's own count; "" where it can't be told.
+
+    One that is dead and whose parent has not asked after it yet (a container may have nobody who
+    asks) is still listed, and has begun at no time.
+    """
     try:
         with open(f"/proc/{pid or 'self'}/stat", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
             stat = stream.read()
     except OSError:
         return ""
-    return stat.rpartition(")")[2].split()[19]
+    state, *fields = stat.rpartition(")")[2].split()
+    return "" if state in _DEAD else fields[18]

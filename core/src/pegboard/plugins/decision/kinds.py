@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pegboard.config.instances import Configured, ContributedType, instances
-from pegboard.config.schema import Problem
+from pegboard.config.keys import join_key
+from pegboard.config.schema import Problem, check, defaults
 from pegboard.plugins.discovery.first_party import TYPE_PACKAGES
 
 if TYPE_CHECKING:
@@ -55,6 +56,26 @@ def configured(boot: Boot, kind: str) -> Configured:
     return instances(kind, types, boot.config, section=KINDS[kind].section, absent=absent)
 
 
+def why_absent(boot: Boot, kind: str, name: str) -> Problem | None:
+    """Return why there is no instance of a name that somebody asks for, if that is known."""
+    own = _key(kind, name)
+    for problem in configured(boot, kind).problems:
+        if problem.path == own or problem.path.startswith(f"{own}."):
+            return problem
+    return {**dict(_absent(boot, kind)), **dict(_unset(boot, kind))}.get(name)
+
+
+def why_none(boot: Boot, kind: str) -> Problem | None:
+    """Return why there is no instance of a kind at all; None when nothing brings any."""
+    problems = configured(boot, kind).problems
+    others = (problem for _, problem in (*_unset(boot, kind), *_unusable(boot, kind)))
+    return next(iter((*problems, *others)), None)
+
+
+def _key(kind: str, name: str) -> str:
+    return f"{KINDS[kind].section}.{join_key([name])}"
+
+
 def _absent(boot: Boot, kind: str) -> Iterator[tuple[str, Problem]]:
     for name, package in TYPE_PACKAGES.get(kind, {}).items():
         yield (
@@ -65,6 +86,18 @@ def _absent(boot: Boot, kind: str) -> Iterator[tuple[str, Problem]]:
                 f"pip install {package}",
             ),
         )
+    yield from _unusable(boot, kind)
+
+
+def _unset(boot: Boot, kind: str) -> Iterator[tuple[str, Problem]]:
+    """Yield the types that need settings which nobody made."""
+    for _, fact in boot.contributions(kind):
+        schema = fact.config or {}
+        for problem in check(defaults(schema), schema, _key(kind, fact.name))[:1]:
+            yield fact.name, problem
+
+
+def _unusable(boot: Boot, kind: str) -> Iterator[tuple[str, Problem]]:
     for record in boot.records:
         if record.usable or record.manifest is None:
             continue

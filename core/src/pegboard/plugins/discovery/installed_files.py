@@ -6,12 +6,11 @@ until an import fails. `pegboard plugins doctor` asks here.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pegboard.plugins.discovery.scan import FoundPlugin, scan
+from pegboard.plugins.discovery.scan import FoundPlugin, PathListing, scan
 
 
 class Overlap(NamedTuple):
@@ -68,8 +67,13 @@ def missing_files(found: FoundPlugin) -> tuple[str, ...]:
 
 
 def _metadata_folders(path: Sequence[str] | None) -> list[Path]:
-    entries = dict.fromkeys(sys.path if path is None else path)
-    return [folder for entry in entries for folder in sorted(Path(entry).glob("*.dist-info"))]
+    folders = [Path(entry) for entry in dict.fromkeys(PathListing(path).entries)]
+    return [
+        found
+        for folder in folders
+        if folder.is_dir()
+        for found in sorted(folder.glob("*.dist-info"))
+    ]
 
 
 def _dist_of(location: Path) -> str:

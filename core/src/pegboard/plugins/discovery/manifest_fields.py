@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from pegboard.contracts.capability import CAPABILITIES, CONTROL_AREAS
 from pegboard.contracts.errors import ManifestError
 
 EFFECTS: Final = frozenset(
@@ -17,6 +18,8 @@ EFFECTS: Final = frozenset(
 NAME_RULE: Final = "small letters, digits and `_`, at most 64, beginning with a letter"
 _TOOL_VALUES: Final[Mapping[str, tuple[str | None, ...]]] = {
     "audience": ("any", "owner"),
+    "capability": (None, *CAPABILITIES),
+    "control": (None, *CONTROL_AREAS),
     "exposure": ("direct", "model_only", "codemode", "deferred", "hidden"),
     "on_interrupt": (None, "rerun", "tell", "reconcile"),
     "policy_class": (
@@ -299,7 +302,6 @@ _TOOL_READERS: Final[Mapping[str, Reader]] = {
     "access": _access,
     "aliases": texts,
     "attended": optional_text,
-    "capability": optional_text,
     "category": text,
     "convert": flag,
     "description": text,

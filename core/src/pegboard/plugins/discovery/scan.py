@@ -61,7 +61,10 @@ class PathListing:
     """
 
     def __init__(self, path: Sequence[str] | None = None) -> None:
-        self.entries = list(sys.path if path is None else path)
+        # what is no string (a `Path`, say), the import system leaves out as well
+        self.entries = [
+            entry for entry in (sys.path if path is None else path) if isinstance(entry, str)
+        ]
         self._names: dict[str, frozenset[str]] = {}
 
     def names(self, entry: str) -> frozenset[str]:
@@ -69,6 +72,7 @@ class PathListing:
 
         Raises:
             OSError: When it is no folder, or can't be read.
+            ValueError: When it can't be the name of one.
         """
         if entry not in self._names:
             names = os.listdir(entry or ".")  # noqa: PTH208 - a Path of each of a thousand is slow
@@ -118,7 +122,7 @@ def _distributions(entry: str, listing: PathListing) -> Iterator[tuple[str, Dist
     except NotADirectoryError:
         yield from _foreign(entry)
         return
-    except OSError:
+    except (OSError, ValueError):
         return  # import finds nothing there either
     found = [name for name in names if name.lower().endswith(_SUFFIXES)]
     found.sort(key=lambda name: (name[-9:].lower() == ".egg-info", name))

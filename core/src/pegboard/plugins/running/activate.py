@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.clock import Clock
@@ -34,7 +35,7 @@ from pegboard.plugins.running.hook_table import Report
 from pegboard.plugins.running.importer import Importer, fix_of
 from pegboard.plugins.running.loading import LoadedPlugin, LoadFailed
 from pegboard.plugins.running.owner import Owner
-from pegboard.plugins.running.services import Offer, Services, offerers_of
+from pegboard.plugins.running.services import Services, offerers_of
 from pegboard.plugins.running.stub import Hook
 
 IMPORT_TIMEOUT_S: Final = 20.0
@@ -78,13 +79,15 @@ class Activator:
         self._changed = changed
         self._stop_timeout_s = stop_timeout_s
         limit = boot.config.get("plugins.import_timeout_s", IMPORT_TIMEOUT_S)
-        self._start_timeout_s = float(limit)
-        self._importer = Importer(failures, timeout_s=self._start_timeout_s, report=self._report)
+        self.start_timeout_s = float(limit)
+        """Seconds that an import may take, and a lifespan until it yields."""
+        self._importer = Importer(failures, timeout_s=self.start_timeout_s, report=self._report)
         self._records = {record.id: record for record in reversed(boot.records)}
         self._offerers = offerers_of(boot.records)
         self._services = Services()
         self._jobs: dict[str, ActivationJob] = {}
         self._order: list[str] = []
+        self._adopting = anyio.Lock()
         self._group: anyio.abc.TaskGroup | None = None
 
     async def __aenter__(self) -> Activator:
@@ -99,7 +102,7 @@ class Activator:
         traceback: TracebackType | None,
     ) -> bool | None:
         group, self._group = self._group, None
-        await self._stop_all()
+        await self._stop(dict(self._jobs))
         if group is None:
             return None
         if isinstance(error, anyio.get_cancelled_exc_class()):
@@ -131,8 +134,8 @@ class Activator:
 
     def background(self) -> tuple[BackgroundStatus, ...]:
         """Return how the background services of all active plugins are doing."""
-        owners = [self._jobs[plugin_id].owner for plugin_id in self._order]
-        return tuple(status for owner in owners if owner for status in owner.status)
+        jobs = [self._jobs[plugin_id] for plugin_id in self._order if plugin_id in self._jobs]
+        return tuple(status for job in jobs if job.owner for status in job.owner.status)
 
     async def activate(self, plugin_id: str) -> ActivePlugin:
         """Import a plugin, once however many ask at the same time.
@@ -183,7 +186,7 @@ class Activator:
         """
         if ref is None:
             return dict(data)
-        return await self._importer.settings(plugin_id, ref, data, where)
+        return await self._importer.settings(self.record(plugin_id), ref, data, where)
 
     async def resolve_hook(self, plugin_id: str, hook: str) -> Hook:
         """Return a plugin's implementation of a behaviour hook.
@@ -222,29 +225,34 @@ class Activator:
 
         A plugin that failed gets another try; one whose version changed keeps running as it is.
         """
-        after = {record.id: record for record in reversed(boot.records)}
-        for plugin_id in reversed(self._order.copy()):
-            if plugin_id not in after or not after[plugin_id].usable:
-                await self._stop(self._jobs[plugin_id])
-        for plugin_id, job in list(self._jobs.items()):
-            if job.ended.is_set():
-                del self._jobs[plugin_id]
-            else:
-                after[plugin_id] = self._records[plugin_id]
-        self._boot = boot
-        self._records = after
-        self._offerers = offerers_of(self.records)
+        async with self._adopting:
+            after = {record.id: record for record in reversed(boot.records)}
+            gone: dict[str, ActivationJob] = {}
+            for plugin_id, job in list(self._jobs.items()):
+                if plugin_id in after and after[plugin_id].usable and not job.ended.is_set():
+                    after[plugin_id] = self._records[plugin_id]
+                else:
+                    gone[plugin_id] = self._jobs.pop(plugin_id)
+            self._boot = boot
+            self._records = after
+            self._offerers = offerers_of(self.records)
+            # last, so that nothing is begun by the old state of things meanwhile
+            await self._stop(gone)
 
     async def _run(self, record: PluginRecord, job: ActivationJob) -> None:
         try:
             with job.scope:
-                await self._live(record, job)
+                await anyio.lowlevel.checkpoint()  # it may be stopped before it has begun
+                failure = await self._live(record, job)
+                if failure is not None:
+                    await self._fail(record, failure, job)
         finally:
             job.active = None
             job.done.set()
             job.ended.set()
 
-    async def _live(self, record: PluginRecord, job: ActivationJob) -> None:
+    async def _live(self, record: PluginRecord, job: ActivationJob) -> LoadFailed | None:
+        """Load a plugin and hold it until it is stopped; return why it failed, or None."""
         context: ActiveContext | None = None
         try:
             await self._activate_offerers(record, job)
@@ -254,11 +262,13 @@ class Activator:
             job.owner = self._owner(loaded)
             await job.owner.run(context, partial(self._ready, record, job, loaded, context))
         except LoadFailed as failure:
-            self._release(record.id, context)
+            return failure
+        except Exception as error:  # whatever it is, it is about this plugin and no other
+            return LoadFailed.of("import", error)
+        finally:
             job.active = None
-            await self._fail(record, failure, job)
-        else:
             self._release(record.id, context)
+        return None
 
     async def _activate_offerers(self, record: PluginRecord, job: ActivationJob) -> None:
         """Activate the plugins whose services this one needs, before its own code runs."""
@@ -270,7 +280,7 @@ class Activator:
             assert plugin_id is not None
             job.waits_for = plugin_id
             if waits_in_circle(self._jobs, record.id):
-                raise LoadFailed.needing(name, plugin_id, "each of the two needs the other")
+                raise LoadFailed.needing(name, plugin_id, "each of them waits for the other")
             try:
                 await self.activate(plugin_id)
             except PluginError as error:
@@ -290,11 +300,8 @@ class Activator:
             },
             secrets=frozenset(manifest.secrets),
             read_secret=self._secret,
-            find_service=self._find_service,
+            find_service=lambda name: self._services.find(name, self._offerers, manifest.id),
         )
-
-    def _find_service(self, name: str) -> Any:
-        return self._services.find(name, self._offerers)
 
     def _owner(self, loaded: LoadedPlugin) -> Owner:
         return Owner(
@@ -303,20 +310,22 @@ class Activator:
             backgrounds=loaded.declared.backgrounds,
             clock=self._clock,
             report=partial(self._report, loaded.manifest.id),
-            start_timeout_s=self._start_timeout_s,
+            start_timeout_s=self.start_timeout_s,
             stop_timeout_s=self._stop_timeout_s,
         )
 
     async def _ready(
         self, record: PluginRecord, job: ActivationJob, loaded: LoadedPlugin, context: ActiveContext
     ) -> None:
+        if self._jobs.get(record.id) is not job:
+            return  # it is being stopped
         active = record._replace(
             manifest=loaded.manifest, state=State.ACTIVE, reason="", fix=None, details={}
         )
         self._records[record.id] = active
         self._order.append(record.id)
         for name, make in loaded.declared.services.items():
-            self._services.offer(name, Offer(record.id, partial(make, context)))
+            self._services.offer(record.id, name, partial(make, context))
         job.active = ActivePlugin(
             id=record.id,
             record=active,
@@ -346,6 +355,8 @@ class Activator:
             self._order.remove(plugin_id)
 
     async def _fail(self, record: PluginRecord, failure: LoadFailed, job: ActivationJob) -> None:
+        if self._jobs.get(record.id) is not job:
+            return  # it is gone, and so is what was wrong with it
         failed = record._replace(
             state=failure.state,
             reason=f"{record.dist} {record.version}: {failure.reason}",
@@ -365,21 +376,14 @@ class Activator:
         except Exception as error:
             self._report(record.id, f"the host did not take its new state: {one_line(error)}")
 
-    async def _stop(self, job: ActivationJob) -> None:
-        with anyio.CancelScope(shield=True):
-            if job.owner is None:
-                job.scope.cancel()
-            else:
-                job.owner.stop()
-            await job.ended.wait()
-
-    async def _stop_all(self) -> None:
+    async def _stop(self, jobs: Mapping[str, ActivationJob]) -> None:
         """Stop what is being loaded, then what is active, the last activated first."""
-        for plugin_id, job in list(self._jobs.items()):
-            if plugin_id not in self._order:
-                await self._stop(job)
-        for plugin_id in reversed(self._order.copy()):
-            await self._stop(self._jobs[plugin_id])
+        active = [plugin_id for plugin_id in reversed(self._order) if plugin_id in jobs]
+        loading = [plugin_id for plugin_id in jobs if plugin_id not in active]
+        with anyio.CancelScope(shield=True):
+            for plugin_id in (*loading, *active):
+                jobs[plugin_id].ask_to_end()
+                await jobs[plugin_id].ended.wait()
 
 
 def _of_kind(plugin: ActivePlugin, kind: str) -> Mapping[str, Contribution]:

@@ -49,6 +49,13 @@ class ActivationJob:
         self.waits_for = ""
         """Id of the plugin whose service it needs first."""
 
+    def ask_to_end(self) -> None:
+        """Ask for the end: break off what is being loaded, stop what lives."""
+        if self.owner is None:
+            self.scope.cancel()
+        else:
+            self.owner.stop()
+
 
 def waits_in_circle(jobs: Mapping[str, ActivationJob], plugin_id: str) -> bool:
     """Tell whether a plugin waits for one that, over others or at once, waits for it."""

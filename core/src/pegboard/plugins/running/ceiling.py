@@ -67,6 +67,9 @@ def _tools(manifest: Manifest, declared: Declaration) -> Iterator[str]:
         yield from _effects(where, listed.get("effects"), facts.effects)
         if facts.audience != listed.get("audience", "any"):
             yield f"{where} is for {facts.audience}, not {listed.get('audience', 'any')}"
+        for key in ("capability", "control"):
+            if getattr(facts, key) != listed.get(key):
+                yield f"{where} has another {key}: {getattr(facts, key)}, not {listed.get(key)}"
 
 
 def _families(manifest: Manifest, declared: Declaration) -> Iterator[str]:

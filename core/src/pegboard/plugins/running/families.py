@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pegboard.contracts.capability import capability_fault
 from pegboard.contracts.errors import PluginError
 from pegboard.contracts.tool import Tool, ToolSpec
 from pegboard.plugins.discovery.manifest import FamilyFact
@@ -75,4 +76,4 @@ def beyond(family: FamilyFact, spec: ToolSpec) -> str:
             return f"its effects go beyond the manifest's: {', '.join(more)}"
     if family.audience == "owner" and spec.audience != "owner":
         return "the family is the owner's, so its audience must be owner"
-    return ""
+    return capability_fault((spec.name, *spec.aliases), spec.capability, spec.control) or ""

@@ -46,6 +46,7 @@ _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "pegboard_message_out": ("chat", "thread"),
 }
 """Fields of a message that say whose it is; a hook can't move words to somebody else."""
+_MESSAGES: Final = (InboundMessage, OutboundMessage)
 _OWN_WILL: Final = frozenset({State.DISABLED, State.UNTRUSTED})
 """States that the operator chose: guards of such plugins are not missed."""
 
@@ -53,7 +54,7 @@ _OWN_WILL: Final = frozenset({State.DISABLED, State.UNTRUSTED})
 class _Entry:
     """One implementation: where it is, and how it has been doing."""
 
-    __slots__ = ("failures", "function", "hook", "off", "plugin_id")
+    __slots__ = ("failures", "function", "given_up", "hook", "off", "plugin_id")
 
     def __init__(self, plugin_id: str, hook: str) -> None:
         self.plugin_id = plugin_id
@@ -61,6 +62,7 @@ class _Entry:
         self.function: Hook | None = None
         self.failures = 0
         self.off = False
+        self.given_up = False
 
 
 class HookTable:
@@ -74,6 +76,7 @@ class HookTable:
         timeout_s: float = 5.0,
         observe_failures: int = 3,
         report: Report | None = None,
+        before: HookTable | None = None,
     ) -> None:
         """Order the hooks of `records`; nothing is imported.
 
@@ -83,6 +86,7 @@ class HookTable:
             timeout_s: Seconds for one call.
             observe_failures: Failures in a row after which an observer is switched off.
             report: Told of each failure.
+            before: The table that this one replaces: who was switched off in it stays so.
         """
         listed = tuple(records)
         usable = {record.id: record for record in listed if record.usable and record.manifest}
@@ -91,6 +95,8 @@ class HookTable:
         self._observe_failures = observe_failures
         self._report = report or _ignore
         self._calls = _in_order(usable, resolve)
+        for entry in self._calls.get(OBSERVER, ()):
+            entry.off = entry.given_up = before is not None and before._gave_up(entry.plugin_id)
         self._observers = _by_event_type(self._calls.get(OBSERVER, ()), usable)
         self._missing = _missing_guards(listed)
         self._wanted = frozenset(
@@ -156,6 +162,10 @@ class HookTable:
         questions = [answer.question for answer in answers if isinstance(answer, Ask)]
         return Ask("\n".join(questions)) if questions else None
 
+    def _gave_up(self, plugin_id: str) -> bool:
+        entries = self._calls.get(OBSERVER, ())
+        return any(entry.given_up for entry in entries if entry.plugin_id == plugin_id)
+
     async def _call(self, entry: _Entry, event: Any) -> Any:
         function = entry.function
         if function is None:
@@ -182,16 +192,17 @@ class HookTable:
                 raise
             words = self._words(error)
         else:
-            if answer is None or isinstance(answer, Ask | Deny):
-                return answer
-            words = f"it returned {type(answer).__name__}, not None, Ask or Deny"
+            words = _no_answer(answer)
+            if not words:
+                return answer  # type: ignore[no-any-return]
         self._report(entry.plugin_id, f"{entry.hook} denies: {words}")
         return _denial(entry.plugin_id, f"could not judge this: {words}")
 
     def _count_failure(self, entry: _Entry, error: BaseException) -> None:
         entry.failures += 1
         lost = isinstance(error, PluginError) and entry.function is None
-        entry.off = lost or entry.failures >= self._observe_failures
+        entry.given_up = not lost and entry.failures >= self._observe_failures
+        entry.off = lost or entry.given_up
         suffix = "; it is switched off until the host starts again" if entry.off else ""
         self._report(entry.plugin_id, f"{entry.hook} failed: {self._words(error)}{suffix}")
 
@@ -252,9 +263,27 @@ def _denial(plugin_id: str, words: str) -> Deny:
     )
 
 
+def _no_answer(answer: Any) -> str:
+    """Return what is wrong with a guard's answer, or ""."""
+    texts: tuple[Any, ...] = ()
+    if isinstance(answer, Ask):
+        texts = (answer.question,)
+    elif isinstance(answer, Deny):
+        texts = (answer.reason, answer.fix or "")
+    elif answer is not None:
+        return f"it returned {type(answer).__name__}, not None, Ask or Deny"
+    if all(isinstance(text, str) for text in texts):
+        return ""
+    return f"it returned {type(answer).__name__} without a text"
+
+
 def _wrong(hook: str, before: Any, after: Any, wanted: type[Any]) -> str:
     if not isinstance(after, wanted):
         return f"it returned {type(after).__name__}, not {wanted.__name__}"
+    if wanted in _MESSAGES and not (
+        isinstance(after.text, str) and isinstance(after.attachments, tuple)
+    ):
+        return f"it returned {wanted.__name__} without a text or a tuple of attachments"
     moved = [name for name in _FIXED.get(hook, ()) if getattr(after, name) != getattr(before, name)]
     return f"it changed {', '.join(moved)}, which no hook may" if moved else ""
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
+from pegboard.plugins.building.isolation import one_line
 from pegboard.plugins.running.guard_stdout import quiet
 
 T = TypeVar("T")
@@ -20,10 +21,16 @@ T = TypeVar("T")
 class ImportHung(Exception):
     """An import did not end in time; `stack` says where it stands."""
 
-    def __init__(self, where: str, stack: str) -> None:
-        super().__init__(where)
-        self.where = where
+    def __init__(self, timeout_s: float, where: str, stack: str) -> None:
+        super().__init__(
+            f"its import did not end within {timeout_s:g} s"
+            + (f"; it stands in {where}" if where else "")
+        )
         self.stack = stack
+
+
+class ImportEscaped(Exception):
+    """An import was left by an exception that would have taken the host along."""
 
 
 class _Box(Generic[T]):
@@ -42,6 +49,8 @@ async def run_in_import_thread(plugin_id: str, work: Callable[[], T], timeout_s:
 
     Raises:
         ImportHung: When it takes longer than `timeout_s` seconds.
+        ImportEscaped: When it raises SystemExit, KeyboardInterrupt (which is never the person's:
+            only the main thread learns of a Ctrl-C) or another that no host survives.
     """
     loop = asyncio.get_running_loop()
     finished = anyio.Event()
@@ -62,18 +71,19 @@ async def run_in_import_thread(plugin_id: str, work: Callable[[], T], timeout_s:
     with anyio.move_on_after(timeout_s):
         await finished.wait()
     if not box.done:
-        raise _hung(thread)
-    if box.error is not None:
+        raise _hung(thread, timeout_s)
+    if box.error is None:
+        return box.value  # type: ignore[return-value]
+    if isinstance(box.error, Exception):
         raise box.error
-    return box.value  # type: ignore[return-value]
+    raise ImportEscaped(one_line(box.error)) from box.error
 
 
-def _hung(thread: threading.Thread) -> ImportHung:
+def _hung(thread: threading.Thread, timeout_s: float) -> ImportHung:
     frame = sys._current_frames().get(thread.ident or 0)
     if frame is None:
-        return ImportHung("", "")
+        return ImportHung(timeout_s, "", "")
     stack = traceback.extract_stack(frame)
     last = stack[-1]
-    return ImportHung(
-        f"{last.filename}, line {last.lineno}, in {last.name}", "".join(stack.format())
-    )
+    where = f"{last.filename}, line {last.lineno}, in {last.name}"
+    return ImportHung(timeout_s, where, "".join(stack.format()))

@@ -15,7 +15,11 @@ from pegboard.plugins.decision.checks import failure_fix
 from pegboard.plugins.decision.failures import Failure, FailureStore
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.discovery.manifest import Manifest
-from pegboard.plugins.running.import_thread import ImportHung, run_in_import_thread
+from pegboard.plugins.running.import_thread import (
+    ImportEscaped,
+    ImportHung,
+    run_in_import_thread,
+)
 from pegboard.plugins.running.loading import (
     NEEDS,
     LoadedPlugin,
@@ -31,6 +35,9 @@ T = TypeVar("T")
 class Importer:
     """Imports plugins.
 
+    A marker lies on disk while an import runs: should the process die, the next boot knows whose
+    import it was.
+
     Args:
         failures: Where failures and crash markers are kept.
         timeout_s: Seconds that an import may take.
@@ -43,7 +50,8 @@ class Importer:
         self._failures = failures
         self._timeout_s = timeout_s
         self._report = report
-        self._built: dict[str, LoadedPlugin] = {}
+        self._built: dict[tuple[str, str, str], LoadedPlugin] = {}
+        self._versions: dict[str, str] = {}
 
     async def build(self, record: PluginRecord) -> Manifest:
         """Import a plugin that has no manifest, and return the one that its code amounts to.
@@ -51,11 +59,10 @@ class Importer:
         Raises:
             LoadFailed: When it can't be imported, or not be described.
         """
-        if record.id not in self._built:
-            self._built[record.id] = await self._guarded(
-                record, partial(load, record, self._failures)
-            )
-        return self._built[record.id].manifest
+        key = _version_of(record)
+        if key not in self._built:
+            self._built[key] = await self._guarded(record, partial(load, record))
+        return self._built[key].manifest
 
     async def load(
         self, record: PluginRecord, settings: Mapping[str, Any]
@@ -65,15 +72,17 @@ class Importer:
         Raises:
             LoadFailed: When anything about it is wrong.
         """
-        built = self._built.pop(record.id, None)
+        built = self._built.pop(_version_of(record), None)
 
         def work() -> tuple[LoadedPlugin, Any]:
-            loaded = built or load(record, self._failures)
+            loaded = built or load(record)
             return loaded, load_settings(loaded, settings)
 
         return await self._guarded(record, work)
 
-    async def settings(self, plugin_id: str, ref: str, data: Mapping[str, Any], where: str) -> Any:
+    async def settings(
+        self, record: PluginRecord, ref: str, data: Mapping[str, Any], where: str
+    ) -> Any:
         """Return the settings of an instance; the module of their model is imported in the guard.
 
         Raises:
@@ -81,15 +90,15 @@ class Importer:
             PluginError: When the model itself fails.
         """
         try:
-            return await run_in_import_thread(
-                plugin_id, partial(build_settings, ref, data, where), self._timeout_s
-            )
+            return await self._in_thread(record, partial(build_settings, ref, data, where))
         except BaseException as error:
             if isinstance(error, PegboardError) or not is_plugin_fault(error):
                 raise
+            told = isinstance(error, ImportHung | ImportEscaped)
             raise PluginError(
-                f"plugin {plugin_id}: its settings {ref} can't be made: {one_line(error)}",
-                fix=f"pegboard plugins why {plugin_id}",
+                f"plugin {record.id}: its settings {ref} can't be made: "
+                f"{error if told else one_line(error)}",
+                fix=f"pegboard plugins why {record.id}",
             ) from error
 
     def store(self, record: PluginRecord, failure: LoadFailed) -> None:
@@ -108,21 +117,36 @@ class Importer:
                 )
 
     async def _guarded(self, record: PluginRecord, work: Callable[[], T]) -> T:
+        self._forget_older(record)
         modules = set(sys.modules)
         try:
-            return await run_in_import_thread(record.id, work, self._timeout_s)
+            return await self._in_thread(record, work)
+        except LoadFailed:
+            raise
         except ImportHung as hung:
             purge(record.found.value, modules)
-            with suppress(OSError):
-                self._failures.marker_clear(record.id)
-            raise LoadFailed(
-                "import",
-                f"its import did not end within {self._timeout_s:g} s; it stands in {hung.where}",
-                traceback_text=hung.stack,
-            ) from hung
+            raise LoadFailed("import", str(hung), traceback_text=hung.stack) from hung
+        except Exception as error:  # what is not even the plugin's fault: no thread could be made
+            raise LoadFailed.of("import", error) from error
+
+    async def _in_thread(self, record: PluginRecord, work: Callable[[], T]) -> T:
+        # here, not in the thread: one that is left alone shall not leave its marker behind
+        with self._failures.marked(record.id, record.dist, record.version):
+            return await run_in_import_thread(record.id, work, self._timeout_s)
+
+    def _forget_older(self, record: PluginRecord) -> None:
+        """Let go of the modules of another version, imported while that one was installed."""
+        before = self._versions.get(record.dist)
+        self._versions[record.dist] = record.version
+        if before not in (None, record.version):
+            purge(record.found.value, ())
 
 
 def fix_of(record: PluginRecord, failure: LoadFailed) -> str:
     """Return the command most likely to mend a failure."""
     known = Failure(record.dist, record.version, failure.phase, failure.traceback_text)
     return failure.fix or failure_fix(record.found, known)
+
+
+def _version_of(record: PluginRecord) -> tuple[str, str, str]:
+    return record.id, record.dist, record.version

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ from pegboard.plugins.building.build import manifest_of
 from pegboard.plugins.building.describe import Declaration, describe, load_entry
 from pegboard.plugins.building.isolation import author_traceback, one_line
 from pegboard.plugins.building.settings import build_settings
-from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.state import PluginRecord, State
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.running.ceiling import check_ceiling
@@ -70,10 +68,12 @@ class LoadFailed(Exception):
     @classmethod
     def of(cls, phase: str, error: BaseException) -> LoadFailed:
         """Return the failure that an exception amounts to; our own errors speak for themselves."""
+        if isinstance(error, ConfigError):
+            # no traceback: it is nobody's code that is wrong, and values may be secrets
+            return cls(phase, error.message, fix=error.fix, state=State.MISCONFIGURED)
         text = author_traceback(error)
         if isinstance(error, PegboardError):
-            state = State.MISCONFIGURED if isinstance(error, ConfigError) else State.FAILED
-            return cls(phase, error.message, fix=error.fix, traceback_text=text, state=state)
+            return cls(phase, error.message, fix=error.fix, traceback_text=text)
         return cls(phase, f"{phase} failed: {one_line(error)}", traceback_text=text)
 
     @classmethod
@@ -87,34 +87,24 @@ class LoadFailed(Exception):
         )
 
 
-def load(record: PluginRecord, failures: FailureStore) -> LoadedPlugin:
+def load(record: PluginRecord) -> LoadedPlugin:
     """Import a plugin and compare it with its manifest. Runs in the import thread.
-
-    A marker lies on disk while the import runs: should the process die, the next boot knows whose
-    import it was.
 
     Raises:
         LoadFailed: Whatever went wrong, SystemExit included; its modules are forgotten again.
-        KeyboardInterrupt: When the plugin raises it.
     """
     found = record.found
     modules, threads = set(sys.modules), set(threading.enumerate())
     phase = "import"
-    failures.marker_set(found.id, found.dist, found.version)
     try:
         real = load_entry(found.value)
         phase = "verify"
         declared = describe(found.id, real)
         manifest = record.manifest or manifest_of(found.id, found.value, declared)
         check_ceiling(manifest, declared)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
         purge(found.value, modules)
         raise LoadFailed.of(phase, error) from error
-    finally:
-        with suppress(OSError):
-            failures.marker_clear(found.id)
     left = [
         thread.name
         for thread in threading.enumerate()
@@ -131,8 +121,6 @@ def load_settings(loaded: LoadedPlugin, data: Mapping[str, Any]) -> Any:
     """
     try:
         return build_settings(loaded.declared.info.config, data, f"plugins.{loaded.manifest.id}")
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
         raise LoadFailed.of("config", error) from error
 
@@ -146,7 +134,7 @@ def purge(entry: str, before: Iterable[str]) -> None:
     kept = set(before)
     for name in list(sys.modules):
         if name not in kept and (name == own or name.startswith(f"{own}.")):
-            del sys.modules[name]
+            sys.modules.pop(name, None)
 
 
 def _own_package(entry: str) -> str:

@@ -14,11 +14,9 @@ from pegboard.plugins.discovery.first_party import SERVICE_PACKAGES
 _ABSENT: Final = object()
 
 
-class Offer(NamedTuple):
-    """One service of an active plugin; `make()` is called at first use."""
-
+class _Key(NamedTuple):
     plugin_id: str
-    make: Callable[[], Any]
+    name: str
 
 
 class Services:
@@ -29,47 +27,48 @@ class Services:
     """
 
     def __init__(self) -> None:
-        self._offers: dict[str, Offer] = {}
-        self._made: dict[str, Any] = {}
+        self._offers: dict[_Key, Callable[[], Any]] = {}
+        self._made: dict[_Key, Any] = {}
         self._lock = threading.RLock()  # making one may ask for another
 
-    def offer(self, name: str, offer: Offer) -> None:
-        """Take in a service of a plugin that has become active; the first of a name stays."""
+    def offer(self, plugin_id: str, name: str, make: Callable[[], Any]) -> None:
+        """Take in a service of a plugin that has become active; `make()` is called once."""
         with self._lock:
-            self._offers.setdefault(name, offer)
+            self._offers[_Key(plugin_id, name)] = make
 
     def withdraw(self, plugin_id: str) -> None:
         """Forget what a plugin offers: it stops."""
         with self._lock:
-            for name, offer in list(self._offers.items()):
-                if offer.plugin_id == plugin_id:
-                    del self._offers[name]
-                    self._made.pop(name, None)
+            for key in [key for key in self._offers if key.plugin_id == plugin_id]:
+                del self._offers[key]
+                self._made.pop(key, None)
 
-    def find(self, name: str, offerers: Mapping[str, str]) -> Any:
+    def find(self, name: str, offerers: Mapping[str, str], asking: str) -> Any:
         """Return a service.
 
         Args:
             name: Name of the service.
             offerers: Service to the id of the installed plugin that offers it.
+            asking: Id of the plugin that asks.
 
         Raises:
             PluginError: When nobody offers it, its plugin is not active, or it can't be made.
         """
+        key = _Key(offerers.get(name, ""), name)
         with self._lock:
-            made = self._made.get(name, _ABSENT)
+            made = self._made.get(key, _ABSENT)
             if made is not _ABSENT:
                 return made
-            offer = self._offers.get(name)
-            if offer is None:
-                raise _missing(name, offerers)
+            make = self._offers.get(key)
+            if make is None:
+                raise _missing(name, key.plugin_id, asking)
             try:
-                made = self._made[name] = offer.make()
+                made = self._made[key] = make()
             except BaseException as error:
                 if isinstance(error, PegboardError) or not is_plugin_fault(error):
                     raise
                 raise PluginError(
-                    f"plugin {offer.plugin_id} can't make its service {name}: {one_line(error)}"
+                    f"plugin {key.plugin_id} can't make its service {name}: {one_line(error)}"
                 ) from error
             return made
 
@@ -84,12 +83,16 @@ def offerers_of(records: Iterable[PluginRecord]) -> dict[str, str]:
     return found
 
 
-def _missing(name: str, offerers: Mapping[str, str]) -> PluginError:
-    plugin_id = offerers.get(name)
-    if plugin_id is None:
+def _missing(name: str, plugin_id: str, asking: str) -> PluginError:
+    if not plugin_id:
         package = SERVICE_PACKAGES.get(name)
         fix = f"pip install {package}" if package else None
         return PluginError(f"no installed plugin offers the service {name}", fix=fix)
+    if plugin_id == asking:
+        return PluginError(
+            f"plugin {plugin_id} asks for its own service {name} while it is not active",
+            fix="make in the lifespan what both need, and yield it",
+        )
     return PluginError(
         f"the service {name} of plugin {plugin_id} is not there: that plugin is not active",
         fix=f"declare it, Needs(services=[{name!r}]), so that {plugin_id} is activated first",
