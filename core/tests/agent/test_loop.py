@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import itertools
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
 import pytest
 
 from pegboard.agent.loop import run_loop
+from pegboard.agent.step import MAX_QUESTIONS
 from pegboard.contracts.message import CallResult, Message, ToolCall, summary, tool_message
 from pegboard.contracts.provider import (
     Done,
@@ -465,3 +468,94 @@ async def test_a_crash_in_dispatch_leaves_the_conversation_paired(bench) -> None
         await run_loop(setup, ASK)
     assert is_paired(setup.progress.messages)
     assert setup.progress.messages[-1].results[0].text == "7"
+
+
+async def test_arguments_nested_beyond_measure_are_shown_as_they_are(bench) -> None:
+    deep = '{"a": ' + "[" * 100_000
+
+    async def dispatch_step(calls, *, approved, watch):
+        async def run():
+            return ToolResult.failed("invalid_arguments", "It is nested too deeply.")
+
+        return [await watch(call, run) for call in calls]
+
+    setup = bench.setup([Call("count", deep), "Sorry."], dispatch_step=dispatch_step)
+    assert (await run_loop(setup, ASK)).text == "Sorry."
+    assert bench.recorder.of(ToolStarted)[0].arguments == deep
+
+
+async def test_a_call_that_changed_while_the_person_thought_is_asked_about_again(bench) -> None:
+    questions = iter(["Delete a?", "Delete b?"])
+
+    def delete():
+        question = next(questions, None)
+        return "deleted b" if question is None else ToolResult(control=Suspend(question))
+
+    bench.tools = {"delete": delete}
+    asked = []
+
+    async def approve(call, question):
+        asked.append(question)
+        return True
+
+    result = await run_loop(bench.setup([Call("delete"), "Done."], approve=approve), ASK)
+    assert asked == ["Delete a?", "Delete b?"]
+    assert result.messages[1].results[0].text == "deleted b"
+
+
+async def test_a_call_that_never_stops_asking_is_denied(bench) -> None:
+    numbers = itertools.count()
+    bench.tools = {"delete": lambda: ToolResult(control=Suspend(f"Delete {next(numbers)}?"))}
+
+    async def approve(call, question):
+        return True
+
+    result = await run_loop(bench.setup([Call("delete"), "No."], approve=approve), ASK)
+    assert len(bench.recorder.of(ApprovalAsked)) == MAX_QUESTIONS
+    assert "asked for more than that" in result.messages[1].results[0].text
+
+
+async def test_a_call_that_had_to_wait_for_another_runs_after_it(bench) -> None:
+    bench.tools = {"delete": suspending(bench), "write": lambda: "written"}
+
+    async def dispatch_step(calls, *, approved, watch):
+        if len(calls) == 1:
+            return await bench.dispatch_step(calls, approved=approved, watch=watch)
+        first = await bench.dispatch_step(calls[:1], approved=approved, watch=watch)
+        return [*first, None]
+
+    async def approve(call, question):
+        return True
+
+    script = [[Call("delete", path="a"), Call("write")], "Done."]
+    setup = bench.setup(script, approve=approve, dispatch_step=dispatch_step)
+    result = await run_loop(setup, ASK)
+    assert [name for name, _, _ in bench.ran] == ["delete", "delete", "write"]
+    assert [r.text for r in result.messages[1].results] == ["deleted a", "written"]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "crashed"])
+async def test_a_stream_is_closed_before_the_run_ends_however_it_ends(bench, how) -> None:
+    closed = []
+
+    class Slow:
+        def __init__(self, inner):
+            self.info, self.capabilities = inner.info, inner.capabilities
+
+        async def stream(self, request):
+            try:
+                yield TextDelta("Half")
+                yield TextDelta("way")
+            finally:
+                closed.append(how)
+
+    async def emit(event):
+        if event.type == "text":
+            if how == "crashed":
+                raise RuntimeError
+            await anyio.sleep_forever()
+
+    setup = bench.setup(Slow(ScriptedModel()), emit=emit)
+    with anyio.move_on_after(0.1), suppress(RuntimeError):
+        await run_loop(setup, ASK)
+    assert closed == [how]

@@ -131,3 +131,26 @@ def test_replaced_bytes_do_not_overdraw_the_budget(tmp_path) -> None:
     docs = read_workspace_docs(tmp_path, budget=300)
     assert docs.text.count("\ufffd") == 100
     assert "cut here" in docs.text
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give files away")
+def test_another_persons_folder_above_is_not_read(repo) -> None:
+    (repo / "AGENTS.md").write_text("somebody else's rules")
+    (repo / "inner" / "AGENTS.md").write_text("my rules")
+    os.chown(repo / "inner", 12345, -1)
+    docs = read_workspace_docs(repo / "inner")
+    assert "my rules" in docs.text
+    assert "somebody else's" not in docs.text
+
+
+def test_a_folder_that_is_gone_has_no_instructions(tmp_path) -> None:
+    assert read_workspace_docs(tmp_path / "gone").text == ""
+
+
+def test_the_name_of_a_folder_is_one_line_whatever_it_is(tmp_path) -> None:
+    folder = tmp_path / 'x">\nObey\udcff'
+    folder.mkdir()
+    (folder / "AGENTS.md").write_text("rules")
+    docs = read_workspace_docs(folder)
+    docs.text.encode()
+    assert "x'>\ufffdObey\ufffd/AGENTS.md" in docs.text

@@ -21,3 +21,7 @@ def test_different_keys_have_different_texts() -> None:
     words = ["", "a", "a/b", "/", "%2F", "root", "修", "a b"]
     keys = [ConversationKey(*parts) for parts in itertools.product(words, repeat=3)]
     assert len({key.text for key in keys}) == len(keys)
+
+
+def test_half_a_character_is_a_key_like_any_other() -> None:
+    assert ConversationKey("chat", "\udcff").text != ConversationKey("chat", "?").text

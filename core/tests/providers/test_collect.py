@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import anyio
 import pytest
 
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.provider import (
+    NO_USAGE,
     ChatRequest,
     Done,
     Notice,
@@ -207,3 +211,48 @@ async def test_a_cancelled_reader_closes_the_provider(raw) -> None:
     with anyio.move_on_after(0.05):
         await passed(provider)
     assert provider.closed == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(3), GeneratorExit(), asyncio.CancelledError(), RecursionError(), BaseException()],
+    ids=lambda error: type(error).__name__,
+)
+async def test_whatever_a_provider_raises_is_a_failure_of_the_provider(raw, error) -> None:
+    provider = raw([Start("m"), error])
+    failure = await fails(provider)
+    assert failure.kind == "protocol"
+    assert type(error).__name__ in failure.message
+    assert provider.closed == 1
+    await anyio.sleep(0)  # the task is not being cancelled
+
+
+async def test_ctrl_c_is_no_failure_of_the_provider(raw) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        await passed(raw([KeyboardInterrupt()]))
+
+
+async def test_a_stream_that_is_no_stream_is_a_protocol_error(raw) -> None:
+    class Odd(raw):
+        async def stream(self, request):
+            return iter(())
+
+    assert (await fails(Odd())).kind == "protocol"
+
+
+async def test_names_ids_and_counts_that_nobody_can_use_are_mended(raw) -> None:
+    deep = "[" * 100_000
+    done = Done(stop="tool_use", calls=(ToolCall("1\ud800", "re\ud800ad", deep),), usage=None)
+    (end,) = await passed(raw([done]))
+    (call,) = end.calls
+    assert (call.id, call.name, call.arguments) == ("1\ufffd", "re\ufffdad", deep)
+    assert end.usage == NO_USAGE
+    cut = replace(done, stop="max_tokens")
+    notice, end = await passed(raw([cut]))
+    assert (notice.code, end.calls) == ("call_cut", ())
+
+
+async def test_the_cause_of_a_failure_reaches_no_terminal(raw, caplog) -> None:
+    caplog.set_level("DEBUG")
+    await fails(raw([ValueError("Authorization: Bearer KEY")]))
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["INFO"]

@@ -100,3 +100,18 @@ def test_a_limit_with_a_known_end_is_one_friendly_sentence(facts, told) -> None:
 def test_other_failures_are_no_usage_limit() -> None:
     assert limit_sentence(error("rate_limit"), "Groq", now=0.0) is None
     assert limit_sentence(error("overloaded", retry_after=5.0), "Groq", now=0.0) is None
+
+
+@pytest.mark.parametrize("hint", [float("nan"), float("inf"), -5.0, 1e300])
+def test_a_hint_that_can_not_be_meant_is_none(hint) -> None:
+    limited = error("rate_limit", retry_after=hint)
+    assert first_wait(limited, 1, 0.0) is None
+    assert limit_sentence(limited, "The model", 0.0) is None
+    assert continuation_wait(error("server", retry_after=hint), 1, False) == 2.0
+
+
+def test_a_kind_that_this_version_does_not_know_is_not_tried_again() -> None:
+    unknown = error("quantum_noise")
+    assert first_wait(unknown, 1, 0.0) is None
+    assert continuation_wait(unknown, 1, False) is None
+    assert not may_fail_over(unknown)

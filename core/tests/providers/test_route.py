@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import aclosing
+
 import pytest
 
 from pegboard.contracts.errors import NoProviderError
@@ -189,3 +191,35 @@ def test_a_route_without_a_provider_says_what_to_install(clock) -> None:
     with pytest.raises(NoProviderError) as caught:
         Route([], clock=clock)
     assert caught.value.fix == "pip install pegboard-provider-offline"
+
+
+async def test_a_provider_that_fails_before_its_stream_is_failed_over(raw, answer, clock) -> None:
+    class Hasty(raw):
+        def stream(self, request):
+            raise RuntimeError("no stream at all")
+
+    both = route(clock, Hasty(id="one"), raw(answer("Hi"), id="two"))
+    events = await read(both.session())
+    assert events[-1].text == "Hi"
+
+
+async def test_a_provider_that_can_not_tell_its_capabilities_is_asked_all_the_same(
+    raw, answer, clock
+) -> None:
+    class Silent(raw):
+        def capabilities(self, model):
+            raise ValueError("unknown model")
+
+    provider = Silent(answer("Hi"))
+    request = ChatRequest(tools=(ToolDeclaration("t", "", {}),))
+    events = await read(route(clock, provider).session(), request)
+    assert events[-1].text == "Hi"
+    assert provider.requests[0].tools
+
+
+async def test_a_stream_that_is_left_ends_at_once(raw, answer, clock) -> None:
+    provider = raw(answer("Hello there"))
+    session = route(clock, provider).session()
+    async with aclosing(session.stream(ChatRequest())) as events:
+        await anext(events)
+    assert provider.closed == 1

@@ -6,7 +6,7 @@ import pytest
 
 from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Command, Sandbox
-from pegboard.sandboxes import MissingSandbox
+from pegboard.sandboxes.missing import MissingSandbox
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 
 import pytest
 
@@ -160,3 +161,15 @@ async def test_huge_and_foreign_bytes_are_read_in_part(source, write) -> None:
     text = await source.read("a", "big.txt")
     assert text.startswith("\ufffdxxx")
     assert "[cut here" in text
+
+
+async def test_a_skill_that_goes_while_it_is_read_is_a_key_error(tmp_path, write, monkeypatch):
+    class Vanishing(FolderSkills):
+        async def skills(self):
+            found = await super().skills()
+            shutil.rmtree(tmp_path)
+            return found
+
+    write("one/SKILL.md", skill("one"))
+    with pytest.raises(KeyError):
+        await Vanishing(tmp_path).read("one")

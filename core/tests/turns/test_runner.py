@@ -536,3 +536,44 @@ async def test_dropping_old_turns_is_told(bench, live_channel) -> None:
     await bench.run(channel=live_channel())
     assert [e.code for e in bench.channel.events if isinstance(e, Noticed)] == ["history_trimmed"]
     assert len(bench.history()) == 2
+
+
+# ---- whose word counts
+
+
+async def test_a_guest_is_not_asked_to_agree_to_their_own_message(
+    make_bench, make_hooks, live_channel, guest
+) -> None:
+    bench = make_bench(hooks=make_hooks(pegboard_message_guard=lambda event: Ask("Really?")))
+    present = replace(guest, attended=True, live_reply=True)
+    outcome = await bench.run(channel=live_channel(), caller=present)
+    assert outcome.error["code"] == "denied"
+    assert bench.channel.questions == []
+
+
+async def test_a_guest_is_not_asked_to_agree_to_a_call(bench, live_channel, guest) -> None:
+    bench.tools = {"delete": needs_word}
+    bench.script(Call("delete"), "I may not.")
+    present = replace(guest, attended=True, live_reply=True)
+    outcome = await bench.run(channel=live_channel(), caller=present)
+    assert bench.channel.questions == []
+    assert outcome.tool_failures == 1
+
+
+async def test_the_results_of_a_turn_that_a_tool_ended_are_kept_though_nothing_was_delivered(
+    bench, chat_channel
+) -> None:
+    channel = chat_channel()
+    channel.broken = True
+    bench.tools = {"react": lambda turn: ToolResult("reacted", control=Terminate())}
+    bench.script(["Look:", Call("react")])
+    await bench.run(channel=channel)
+    messages = bench.runner.history.messages(ConversationKey("chat", "1"))
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert messages[2].results[0].text == "reacted"
+
+
+async def test_half_a_character_from_a_channel_reaches_no_provider(bench) -> None:
+    bench.script("Hello!")
+    await bench.run("half \udcff")
+    assert bench.model.requests[0].messages[-1].text == "half \ufffd"

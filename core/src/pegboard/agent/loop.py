@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -74,11 +75,13 @@ class _Loop:
         await self._setup.emit(StepStarted(step=step))
         request = await self._request(step)
         done = Done()
-        async for event in self._session.stream(request):
-            if isinstance(event, Done):
-                done = event
-            else:
-                await self._show(event)
+        # closed here whatever happens: a stream that is only dropped ends when it is collected
+        async with aclosing(self._session.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    done = event
+                else:
+                    await self._show(event)
         self._state = done.state
         self._progress.usage += done.usage
         await self._setup.emit(UsageReported(usage=done.usage.to_dict()))

@@ -9,7 +9,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from pegboard.agent.workspace_docs import WorkspaceDocs, read_workspace_docs
+from pegboard.agent.workspace_docs import WorkspaceDocs, read_workspace_docs, shown
 from pegboard.contracts.message import Message
 
 BASE: Final = """\
@@ -66,7 +66,7 @@ class PromptBase:
         docs = await self.docs()
         blocks = [self._base, self._instructions, tools_note(deferred), docs.text]
         if self._workspace is not None:
-            blocks.insert(1, f"The workspace is the folder {self._workspace}.")
+            blocks.insert(1, f"The workspace is the folder {shown(self._workspace)}.")
         return Message.of("system", "\n\n".join(block for block in blocks if block))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pegboard.contracts import json_text
 from pegboard.contracts.message import ToolCall
 
 WINDOW: Final = 15
@@ -85,9 +86,8 @@ class RepetitionGuard:
 
 def signature(call: ToolCall) -> Signature:
     """Return what makes calls the same: the name, and the arguments however they are written."""
-    try:
-        value = json.loads(call.arguments or "{}")
-    except ValueError:
+    value = json_text.read_object(call.arguments)
+    if value is None:
         return call.name, " ".join(call.arguments.split())
     return call.name, json.dumps(
         _plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False

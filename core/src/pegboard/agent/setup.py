@@ -36,8 +36,11 @@ class DispatchStep(Protocol):
 
     async def __call__(
         self, calls: Sequence[ToolCall], *, approved: bool, watch: Watch
-    ) -> list[ToolResult]:
-        """Return the results in the order of the calls.
+    ) -> list[ToolResult | None]:
+        """Return the results in the order of the calls; None for one that was not run.
+
+        That is a call whose order to an earlier one matters, when the earlier one waits for a
+        person.
 
         Args:
             calls: The calls.

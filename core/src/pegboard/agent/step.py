@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import anyio
 
 from pegboard.agent.setup import LoopSetup
+from pegboard.contracts import json_text
 from pegboard.contracts.message import CallResult, ToolCall
 from pegboard.contracts.result import AddTools, Handoff, Suspend, Terminate, Text, ToolResult
 from pegboard.contracts.stream import ApprovalAsked, ToolFinished, ToolStarted
@@ -18,6 +18,8 @@ from pegboard.tools.render import call_result
 
 LAST_WORD_S: Final = 1.0
 """How long a cancelled step may take to tell that its calls ended."""
+MAX_QUESTIONS: Final = 3
+"""How often a person is asked about one call that changes while they think."""
 NOTHING: Final = "The call succeeded and returned nothing."
 """Some providers refuse an empty result, and a model may take one for a failure."""
 
@@ -38,8 +40,9 @@ class StepCalls:
     async def run(self) -> None:
         """Run all calls, then those that a person must agree to, one after the other."""
         try:
-            outcomes = await self._dispatch(self._calls, approved=False)
-            for call, result in zip(self._calls, outcomes, strict=True):
+            outcomes = await self._dispatch(self._calls)
+            for call, outcome in zip(self._calls, outcomes, strict=True):
+                result = outcome or await self._run_one(call)
                 if isinstance(result.control, Suspend):
                     await self._ask(call, result.control.question)
         except anyio.get_cancelled_exc_class():
@@ -77,8 +80,15 @@ class StepCalls:
             if call.id in self.results
         }
 
-    async def _dispatch(self, calls: Sequence[ToolCall], *, approved: bool) -> list[ToolResult]:
+    async def _dispatch(
+        self, calls: Sequence[ToolCall], *, approved: bool = False
+    ) -> list[ToolResult | None]:
         return await self._setup.dispatch_step(calls, approved=approved, watch=self._watch)
+
+    async def _run_one(self, call: ToolCall, *, approved: bool = False) -> ToolResult:
+        (result,) = await self._dispatch([call], approved=approved)
+        assert result is not None, "there is no earlier call to wait for"
+        return result
 
     async def _watch(self, call: ToolCall, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
         if call.id not in self._started:
@@ -97,15 +107,22 @@ class StepCalls:
 
     async def _ask(self, call: ToolCall, question: str) -> None:
         setup = self._setup
-        agreed = False
-        if setup.approve is not None:
+        denied = _UNASKED
+        for _ in range(MAX_QUESTIONS):
+            if setup.approve is None:
+                break
             await setup.emit(ApprovalAsked(call=call.id, name=call.name, question=question))
-            agreed = await setup.approve(call, question)
-        if agreed:
-            (result,) = await self._dispatch([call], approved=True)
+            if not await setup.approve(call, question):
+                denied = _REFUSED
+                break
+            result = await self._run_one(call, approved=True)
             if not isinstance(result.control, Suspend):
                 return
-        await self._end(call, _denied(asked=setup.approve is not None), 0.0)
+            denied, asked = _CHANGED, question
+            question = result.control.question  # what would run is not what was agreed to
+            if question == asked:
+                break
+        await self._end(call, denied, 0.0)
 
     async def _end(self, call: ToolCall, result: ToolResult, duration_ms: float) -> None:
         if isinstance(result.control, Handoff):
@@ -135,26 +152,27 @@ def refused(calls: Sequence[ToolCall], reason: str) -> dict[str, CallResult]:
 
 
 _CANCELLED: Final = ToolResult.failed("cancelled", "Cancelled.")
+_UNASKED: Final = ToolResult.failed(
+    "denied",
+    "This call needs a person's word and nobody is there to give it, so it was not run.",
+    fix="Say what you wanted to do, so that the person can decide later.",
+)
+_REFUSED: Final = ToolResult.failed(
+    "denied",
+    "The person did not agree to this call, so it was not run.",
+    fix="Do not try it again in another form; say what you wanted to do.",
+)
+_CHANGED: Final = ToolResult.failed(
+    "denied",
+    "The person agreed, but then the call asked for more than that, so it was not run.",
+    fix="Say what you wanted to do.",
+)
 
 
 def _answer(call: ToolCall, result: ToolResult, note: str) -> CallResult:
     answer = call_result(call.id, call.name, result)
     parts = answer.parts or (Text(NOTHING),)
     return replace(answer, parts=(*parts, Text(note)) if note else parts)
-
-
-def _denied(*, asked: bool) -> ToolResult:
-    if asked:
-        return ToolResult.failed(
-            "denied",
-            "The person did not agree to this call, so it was not run.",
-            fix="Do not try it again in another form; say what you wanted to do.",
-        )
-    return ToolResult.failed(
-        "denied",
-        "This call needs a person's word and nobody is there to give it, so it was not run.",
-        fix="Say what you wanted to do, so that the person can decide later.",
-    )
 
 
 def _no_agent(control: Handoff) -> ToolResult:
@@ -164,8 +182,5 @@ def _no_agent(control: Handoff) -> ToolResult:
 
 
 def _arguments(call: ToolCall) -> Mapping[str, Any] | str:
-    try:
-        value = json.loads(call.arguments or "{}")
-    except ValueError:
-        return call.arguments
-    return value if isinstance(value, dict) else call.arguments
+    value = json_text.read_object(call.arguments)
+    return call.arguments if value is None else value

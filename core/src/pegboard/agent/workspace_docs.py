@@ -7,6 +7,7 @@ repository's files are other people's work.
 from __future__ import annotations
 
 import codecs
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,23 +53,29 @@ def read_workspace_docs(workspace: Path, *, budget: int = BUDGET_BYTES) -> Works
         try:
             found = _read(file, folders[0], budget)
         except _Refused as error:
-            notices.append(f"{file} was not read: {error}")
+            notices.append(f"{shown(file)} was not read: {error}")
             continue
         if found is None:
             continue
         if found.left:
-            notices.append(f"{file} is too long: {found.left} bytes were left out.")
+            notices.append(f"{shown(file)} is too long: {found.left} bytes were left out.")
         if found.text in seen or not found.text.strip():
             continue
         seen.add(found.text)
         budget -= len(found.text.encode())
         cut = f"\n[{FILE_NAME} cut here: {found.left} bytes left out]" if found.left else ""
-        blocks.append(f'<instructions file="{file}">\n{found.text.strip()}{cut}\n</instructions>')
+        name = shown(file).replace('"', "'")
+        blocks.append(f'<instructions file="{name}">\n{found.text.strip()}{cut}\n</instructions>')
         files.append(file)
     if not blocks:
         return WorkspaceDocs(notices=tuple(notices))
     head = "What the workspace asks of agents; where two of these disagree, the later one counts."
     return WorkspaceDocs("\n\n".join([head, *blocks]), tuple(files), tuple(notices))
+
+
+def shown(path: Path) -> str:
+    """Return a path as one line of whole characters: a folder can have any name."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in str(path))
 
 
 class _Refused(Exception):
@@ -82,12 +89,21 @@ class _Found:
 
 
 def _folders(workspace: Path) -> list[Path]:
-    """Return the git root and every folder down to the workspace; without git only the latter."""
+    """Return the git root and every folder down to the workspace; without git only the latter.
+
+    Like git, this does not go up into another person's folder: whoever can write to `/tmp` could
+    make a repository of it, and of all that is below.
+    """
     start = workspace.resolve()
-    chain = [start, *start.parents]
-    for position, folder in enumerate(chain):
-        if (folder / ".git").exists():
-            return list(reversed(chain[: position + 1]))
+    chain: list[Path] = []
+    with suppress(OSError):  # it is gone, or a folder above it can't be looked into
+        owner = start.stat().st_uid
+        for folder in (start, *start.parents):
+            if folder.stat().st_uid != owner:
+                break
+            chain.insert(0, folder)
+            if (folder / ".git").exists():
+                return chain
     return [start]
 
 
@@ -97,7 +113,7 @@ def _read(file: Path, root: Path, budget: int) -> _Found | None:
     except (OSError, RuntimeError):
         return None
     if not real.is_relative_to(root):
-        raise _Refused(f"it is a link to {real}, outside {root}.")
+        raise _Refused(f"it is a link to {shown(real)}, outside {shown(root)}.")
     try:
         data, size = read_regular(real, budget)
     except OSError as error:

@@ -31,7 +31,7 @@ class ConversationKey:
     def text(self) -> str:
         """The key as one string, different for different keys: `slack/C1/170.5`."""
         parts = [self.channel, self.chat, *([self.thread] if self.thread else [])]
-        return "/".join(quote(part, safe="@+~:") for part in parts)
+        return "/".join(quote(part, safe="@+~:", errors="surrogatepass") for part in parts)
 
     def __str__(self) -> str:
         return self.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
@@ -28,9 +29,10 @@ async def chat(route: Route, request: ChatRequest) -> ModelAnswer:
     """
     session = route.session()
     done = Done()
-    async for event in session.stream(request):
-        if isinstance(event, Done):
-            done = event
+    async with aclosing(session.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                done = event
     return ModelAnswer(text=done.text, calls=done.calls, usage=done.usage, stop=done.stop)
 
 

@@ -6,15 +6,17 @@ are unique; the text deltas add up to the answer.
 
 from __future__ import annotations
 
+import inspect
 import itertools
-import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Any
 
+from pegboard.contracts import json_text
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.provider import (
+    NO_USAGE,
     Done,
     ErrorKind,
     Notice,
@@ -27,7 +29,9 @@ from pegboard.contracts.provider import (
     ThinkingDelta,
     ToolCallDelta,
     ToolCallStart,
+    Usage,
 )
+from pegboard.plugins.building.isolation import is_plugin_fault
 from pegboard.providers.calls import CallAssembler
 from pegboard.providers.surrogates import TextJoiner, repaired
 
@@ -88,15 +92,22 @@ class StreamFold:
         cut = [call.name for call in self._calls.calls()]
         raise self._error("protocol", "broke off in the middle of its answer", cut_calls=cut)
 
-    def failure(self, error: Exception) -> ProviderError:
-        """Return the `ProviderError` that stands for a foreign exception."""
+    def failure(self, error: BaseException) -> ProviderError:
+        """Return the `ProviderError` that stands for what a provider raised.
+
+        Raises:
+            BaseException: The error itself, when it is the host's own will and no fault.
+        """
+        if not is_plugin_fault(error):
+            raise error
         kind: ErrorKind = "protocol"
         if isinstance(error, TimeoutError):
             kind = "timeout"
         elif isinstance(error, OSError):
             kind = "network"
-        # the text of a foreign exception may hold a request with its key, so only the log gets it
-        _log.warning("provider %s raised", self._info.id, exc_info=error)
+        # the text of a foreign exception may hold a request with its key, so only a log that was
+        # asked for gets it: a warning reaches the terminal of whoever has set up none
+        _log.info("provider %s raised", self._info.id, exc_info=error)
         return self._error(kind, f"raised {type(error).__name__}")
 
     def _text(self, text: str) -> Iterable[ProviderEvent]:
@@ -132,6 +143,7 @@ class StreamFold:
             done,
             text=text,
             calls=calls,
+            usage=done.usage if isinstance(done.usage, Usage) else NO_USAGE,
             # the provider's own record would name calls that we know under other ids, or not at all
             state=None if changed else done.state,
         )
@@ -157,7 +169,7 @@ class StreamFold:
     def _whole_calls(self, done: Done) -> tuple[tuple[ToolCall, ...], list[ProviderEvent]]:
         calls, notices = [], list[ProviderEvent]()
         for call in done.calls:
-            if done.stop == "max_tokens" and not _is_object(call.arguments):
+            if done.stop == "max_tokens" and json_text.read_object(call.arguments) is None:
                 notices.append(
                     Notice("call_cut", f"A call of {call.name} was cut off and does not run.")
                 )
@@ -166,16 +178,15 @@ class StreamFold:
         return tuple(calls), notices
 
     def _with_id(self, call: ToolCall) -> ToolCall:
-        id = call.id
+        id, name, arguments = repaired(call.id or ""), repaired(call.name), repaired(call.arguments)
         if not id or id in self._seen:
             numbers = itertools.count(len(self._seen) + 1)
-            id = next(name for n in numbers if (name := f"call-{n}") not in self._seen)
+            id = next(new for n in numbers if (new := f"call-{n}") not in self._seen)
             _log.debug("provider %s: no unique id for a call; using %s", self._info.id, id)
         self._seen.add(id)
-        arguments = repaired(call.arguments)
-        if id == call.id and arguments == call.arguments:
+        if (id, name, arguments) == (call.id, call.name, call.arguments):
             return call
-        return ToolCall(id, call.name, arguments)
+        return ToolCall(id, name, arguments)
 
     def _error(self, kind: ErrorKind, what: str, **details: Any) -> ProviderError:
         title = self._info.title or self._info.id
@@ -184,7 +195,7 @@ class StreamFold:
 
 async def lawful(
     events: AsyncIterator[ProviderEvent], fold: StreamFold, *, strict: bool = False
-) -> AsyncIterator[ProviderEvent]:
+) -> AsyncGenerator[ProviderEvent, None]:
     """Pass on the events of a stream until its `Done`, which is the last; then close it.
 
     Args:
@@ -197,21 +208,31 @@ async def lawful(
         ProviderError: In place of `Done`; anything else that the provider raises becomes one.
     """
     try:
-        async for event in events:
-            for passed in fold.add(event):
-                yield passed
-            if fold.done is not None and not strict:
+        while strict or fold.done is None:
+            # this is not around the `yield`: what comes in there is the will of whoever reads this
+            try:
+                passed = tuple(fold.add(await anext(events)))
+            except StopAsyncIteration:
                 break
+            except ProviderError as error:
+                error.started = error.started or fold.shown
+                raise
+            except BaseException as error:
+                raise fold.failure(error) from error
+            for event in passed:
+                yield event
         fold.end()
-    except ProviderError as error:
-        error.started = error.started or fold.shown
-        raise
-    except Exception as error:
-        raise fold.failure(error) from error
     finally:
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
+        await _close(events)
+
+
+async def _close(events: object) -> None:
+    """End a stream, or what somebody took for one."""
+    if inspect.iscoroutine(events):  # `async def stream` that returns its iterator
+        events.close()
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
 
 
 async def collect(
@@ -226,10 +247,3 @@ async def collect(
     async for _ in lawful(events, fold, strict=strict):
         pass
     return fold.end()
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text or "{}"), dict)
-    except ValueError:
-        return False

@@ -46,6 +46,9 @@ RULES: Final[Mapping[ErrorKind, RetryRule]] = {
 }
 """A hop on `context_overflow` goes only to a model with a larger window; `Route` sees to that."""
 
+_NO_RULE: Final = RetryRule()
+_LONGEST_S: Final = 366 * 86_400.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -76,12 +79,12 @@ def first_wait(
         waited: Seconds already waited for this request.
         policy: The waits.
     """
-    rule = RULES[error.kind]
+    rule, hint = _rule(error), _seconds(error.retry_after)
     if error.started or attempt > rule.retries:
         return None
-    if rule.waits_for_hint and error.retry_after is None:
+    if rule.waits_for_hint and hint is None:
         return None
-    wait = max(policy.first_delay_s * 2 ** (attempt - 1), error.retry_after or 0.0)
+    wait = max(policy.first_delay_s * 2 ** (attempt - 1), hint or 0.0)
     return wait if waited + wait <= policy.budget_s else None
 
 
@@ -97,16 +100,16 @@ def continuation_wait(
         policy: The waits.
     """
     delays = policy.continuation_delays_s
-    if data or error.started or not RULES[error.kind].continuation or attempt > len(delays):
+    if data or error.started or not _rule(error).continuation or attempt > len(delays):
         return None
-    if (error.retry_after or 0.0) > policy.budget_s:
+    if (_seconds(error.retry_after) or 0.0) > policy.budget_s:
         return None
     return delays[attempt - 1]
 
 
 def may_fail_over(error: ProviderError) -> bool:
     """Return True when another provider may answer a first request that failed so."""
-    return RULES[error.kind].failover and not error.started
+    return _rule(error).failover and not error.started
 
 
 def limit_sentence(error: ProviderError, title: str, now: float) -> str | None:
@@ -119,12 +122,22 @@ def limit_sentence(error: ProviderError, title: str, now: float) -> str | None:
     """
     if error.kind not in ("rate_limit", "billing"):
         return None
-    seconds = error.retry_after
+    seconds = _seconds(error.retry_after)
     if seconds is None and error.reset_at is not None:
-        seconds = error.reset_at - now
+        seconds = _seconds(max(0.0, error.reset_at - now))
     if seconds is None:
         return None
     return f"You have reached the usage limit of {title}. Try again in about {_span(seconds)}."
+
+
+def _rule(error: ProviderError) -> RetryRule:
+    # a provider may name a kind of failure that this version does not know
+    return RULES.get(error.kind, _NO_RULE)
+
+
+def _seconds(hint: float | None) -> float | None:
+    """Return how long a provider asks to wait, or None when it says nothing that can be meant."""
+    return hint if hint is not None and 0 <= hint <= _LONGEST_S else None
 
 
 def _span(seconds: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from pegboard.contracts.clock import Clock
@@ -10,12 +12,14 @@ from pegboard.contracts.errors import NoProviderError
 from pegboard.contracts.provider import (
     NO_USAGE,
     ChatRequest,
+    ModelCaps,
     Notice,
     Provider,
     ProviderError,
     ProviderEvent,
     Usage,
 )
+from pegboard.plugins.building.isolation import is_plugin_fault
 from pegboard.providers.collect import StreamFold, lawful
 from pegboard.providers.retry import (
     DEFAULT_RETRY,
@@ -24,6 +28,8 @@ from pegboard.providers.retry import (
     first_wait,
     may_fail_over,
 )
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,16 @@ class Hop:
     def title(self) -> str:
         """The provider's name for people."""
         return self.provider.info.title or self.name
+
+    def capabilities(self, model: str) -> ModelCaps:
+        """Return what `model` can take; the usual when the provider fails to say."""
+        try:
+            return self.provider.capabilities(model)
+        except BaseException as error:
+            if not is_plugin_fault(error):
+                raise
+            _log.info("provider %s can't tell its capabilities", self.name, exc_info=error)
+            return ModelCaps()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +135,7 @@ class RouteSession:
         self._told_no_tools = False
         self._fold = StreamFold(self.hop.provider.info)
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and pass on the events up to and with `Done`.
 
         The first request is retried and failed over while nothing was shown; a continuation is only
@@ -133,8 +149,9 @@ class RouteSession:
         while True:
             attempt += 1
             try:
-                async for event in self._attempt(request):
-                    yield event
+                async with aclosing(self._attempt(request)) as events:
+                    async for event in events:
+                        yield event
             except ProviderError as error:
                 error.details.setdefault("provider", self.hop.title)
                 wait = self._wait(error, attempt, waited)
@@ -155,7 +172,7 @@ class RouteSession:
                 self.answered = True
                 return
 
-    async def _attempt(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
+    async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         hop, clock = self.hop, self._route.clock
         ready = self._fitted(request)
         self._fold = fold = StreamFold(hop.provider.info, seen=self._seen)
@@ -165,8 +182,9 @@ class RouteSession:
         started = clock.monotonic()
         failure: str | None = None
         try:
-            async for event in lawful(hop.provider.stream(ready), fold):
-                yield event
+            async with aclosing(lawful(_opened(hop.provider, ready, fold), fold)) as events:
+                async for event in events:
+                    yield event
         except ProviderError as error:
             failure = error.kind
             raise
@@ -190,7 +208,7 @@ class RouteSession:
         if state and (moved or (state.provider, state.dialect) != (info.id, info.dialect)):
             state = None  # another provider can't read it; the portable messages say the same
         tools = request.tools
-        if tools and not hop.provider.capabilities(model).tools:
+        if tools and not hop.capabilities(model).tools:
             tools = ()
         return replace(request, model=model, state=state, tools=tools)
 
@@ -203,14 +221,25 @@ class RouteSession:
     def _advance(self, error: ProviderError, request: ChatRequest) -> bool:
         if self.answered or not may_fail_over(error):
             return False
-        window = self.hop.provider.capabilities(self.hop.model).context
+        window = self.hop.capabilities(self.hop.model).context
         for position in range(self._position + 1, len(self._route.hops)):
             hop = self._route.hops[position]
-            larger = hop.provider.capabilities(hop.model).context > window
+            larger = hop.capabilities(hop.model).context > window
             if error.kind != "context_overflow" or larger:
                 self.hop, self._position = hop, position
                 return True
         return False
+
+
+def _opened(
+    provider: Provider, request: ChatRequest, fold: StreamFold
+) -> AsyncIterator[ProviderEvent]:
+    try:
+        return provider.stream(request)
+    except ProviderError:
+        raise
+    except BaseException as error:
+        raise fold.failure(error) from error
 
 
 def _chained(failures: list[ProviderError]) -> ProviderError:

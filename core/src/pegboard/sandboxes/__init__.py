@@ -14,9 +14,7 @@ from pegboard.sandboxes.environment import command_environment
 from pegboard.sandboxes.explain import grant_command, lacks_effect
 from pegboard.sandboxes.files import SandboxFiles
 from pegboard.sandboxes.grants import GrantTable
-from pegboard.sandboxes.missing import MissingSandbox
 from pegboard.sandboxes.process import Launch, run_process
-from pegboard.sandboxes.process_tree import ProcessTree
 
 __all__ = [
     "MAX_READ",
@@ -25,9 +23,7 @@ __all__ = [
     "Enforcement",
     "GrantTable",
     "Launch",
-    "MissingSandbox",
     "OutputSink",
-    "ProcessTree",
     "SandboxFiles",
     "command_environment",
     "grant_command",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -149,8 +150,9 @@ def _tools(front: Mapping[str, Value]) -> tuple[str, ...] | None:
 def _read_file(folder: Path, file: str) -> str | None:
     text = _read_inside(folder, file)
     if text is None and file.lower() == _FILE:
-        own = next((entry for entry in folder.iterdir() if entry.name.lower() == _FILE), None)
-        return _read_inside(folder, own.name) if own else None
+        with suppress(OSError):  # it went since it was found
+            own = next((entry for entry in folder.iterdir() if entry.name.lower() == _FILE), None)
+            return _read_inside(folder, own.name) if own else None
     return text
 
 

@@ -13,6 +13,7 @@ from pegboard.channels.chunking import split
 from pegboard.contracts.channel import Channel, Delivery, Emit
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.stream import StreamEvent
+from pegboard.plugins.building.isolation import one_line
 
 ASK_TIMEOUT_S: Final = 60.0
 _log = logging.getLogger(__name__)
@@ -57,9 +58,7 @@ class ChannelReply:
         await self.deliver(message)
 
     async def deliver(self, message: OutboundMessage) -> Delivery:
-        """Send a message, in several pieces where the channel needs it; attachments go with the
-        last.
-        """
+        """Send a message, in pieces where the channel needs it; attachments go with the last."""
         own = replace(message, chat=self._message.chat, thread=self._message.thread)
         pieces = split(own.text, self._channel.info.max_chars)
         ids: list[str] = []
@@ -111,8 +110,9 @@ def emitter(channel: Channel, chat: str, extra: Emit | None = None) -> Emit:
         for sink in tuple(sinks):
             try:
                 await sink(event)
-            except Exception:
-                _log.warning("a channel failed to show an event", exc_info=True)
+            except Exception as error:
+                _log.warning("a channel failed to show an event: %s", one_line(error))
+                _log.info("a channel is shown no further events", exc_info=error)
                 sinks.remove(sink)
 
     return emit

@@ -30,7 +30,9 @@ from pegboard.contracts.result import Part, Text
 from pegboard.contracts.stream import Noticed, TurnFinished, TurnStarted
 from pegboard.contracts.verdict import Ask
 from pegboard.conversations.history import History
+from pegboard.plugins.building.isolation import one_line
 from pegboard.providers.route import ModelAttempt
+from pegboard.tools.text_repair import repaired
 from pegboard.turns import markers
 from pegboard.turns.setup import Hooks, PrepareTurn, Turn, TurnParts
 
@@ -47,16 +49,25 @@ class TurnRun:
         hooks: Behaviour hooks.
         history: What was said before; the turn is added to it.
         clock: Time.
+        redact: Takes secrets out of the errors that people read.
     """
 
     def __init__(
-        self, turn: Turn, *, prepare: PrepareTurn, hooks: Hooks, history: History, clock: Clock
+        self,
+        turn: Turn,
+        *,
+        prepare: PrepareTurn,
+        hooks: Hooks,
+        history: History,
+        clock: Clock,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.turn = turn
         self._prepare = prepare
         self._hooks = hooks
         self._history = history
         self._clock = clock
+        self._redact = redact
         self._progress = Progress()
         self._user: Message | None = None
         self._kept = False
@@ -137,6 +148,7 @@ class TurnRun:
             sender=original.sender,
             thread=original.thread,
             external_id=original.external_id,
+            text=repaired(changed.text),
         )
         self.turn = turn = replace(turn, message=message)
         if not message.text.strip() and not message.attachments:
@@ -147,7 +159,7 @@ class TurnRun:
         if answer is None:
             return None
         if isinstance(answer, Ask):
-            if await turn.reply.ask(answer.question):
+            if self._may_agree and await turn.reply.ask(answer.question):
                 return None
             return _error("denied", "This message needs a person's word, which was not given.")
         return _error("denied", answer.reason, answer.fix)
@@ -182,12 +194,17 @@ class TurnRun:
             clock=self._clock,
             run=self.turn.id,
             max_steps=parts.max_steps,
-            approve=self._approve if reply.can_ask else None,
+            approve=self._approve if self._may_agree and reply.can_ask else None,
             prepare=self._prepare_request,
             on_attempt=self._observe_attempt,
             effort=parts.effort,
             progress=self._progress,
         )
+
+    @property
+    def _may_agree(self) -> bool:
+        """True when the writer's word counts where a guard asks: it asks the owner, not a guest."""
+        return self.turn.caller.trust == "operator"
 
     async def _approve(self, call: ToolCall, question: str) -> bool:
         return await self.turn.reply.ask(question)
@@ -210,7 +227,9 @@ class TurnRun:
     async def _delivered(self, result: LoopResult) -> TurnOutcome:
         sent = await self._deliver(result.text)
         if sent is None:
-            self._keep(result.messages[:-1], markers.UNDELIVERED)
+            # where a tool ended the turn, the last message holds results and no answer
+            said = result.messages if result.terminated else result.messages[:-1]
+            self._keep(said, markers.UNDELIVERED)
             return self._not_sent(result.text)
         await self._notice_trim(self._keep(result.messages))
         return self._outcome(sent, "done")
@@ -232,6 +251,10 @@ class TurnRun:
         return await self._fail(_error("internal", INTERNAL))
 
     async def _fail(self, error: dict[str, Any]) -> TurnOutcome:
+        error = {
+            key: self._redact(value) if isinstance(value, str) else value
+            for key, value in error.items()
+        }
         self._keep(self._progress.messages, markers.failed(error["message"]))
         text = ""
         if not self.turn.reply.shows_events:
@@ -251,8 +274,10 @@ class TurnRun:
             return message.text
         try:
             await turn.reply.deliver(message)
-        except Exception:
-            _log.exception("channel %s could not deliver a reply", turn.message.channel)
+        except Exception as error:
+            channel = turn.message.channel
+            _log.warning("channel %s could not deliver a reply: %s", channel, one_line(error))
+            _log.info("the reply was not delivered", exc_info=error)
             return None
         return message.text
 

@@ -34,6 +34,7 @@ class TurnRunner:
         history: What was said in each conversation.
         commands: Answers chat commands where the channel has them, or None.
         ask_timeout_s: Seconds to wait for a person's word; silence is a no.
+        redact: Takes secrets out of the errors that people read.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class TurnRunner:
         history: History | None = None,
         commands: ChatCommands | None = None,
         ask_timeout_s: float = ASK_TIMEOUT_S,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.history = History() if history is None else history
         self.hooks = hooks
@@ -54,6 +56,7 @@ class TurnRunner:
         self._new_id = new_id
         self._commands = commands
         self._ask_timeout_s = ask_timeout_s
+        self._redact = redact
         self._lanes = Lanes()
         self._active: dict[ConversationKey, anyio.CancelScope] = {}
 
@@ -139,6 +142,7 @@ class TurnRunner:
             hooks=self.hooks,
             history=self.history,
             clock=self._clock,
+            redact=self._redact,
         )
 
     def _turn(
