@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import importlib
 import logging
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
 
 from pegboard.agent.prompt import PromptBase
 from pegboard.config.nearest import did_you_mean
 from pegboard.config.trust import FolderTrust
+from pegboard.contracts.audit import Audit
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, Emit, TurnOutcome
 from pegboard.contracts.errors import PluginError, UsageError
@@ -21,21 +26,24 @@ from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Verdict
 from pegboard.host.description import Description
 from pegboard.host.inbox import ChannelInbox
-from pegboard.host.ingress import channel_caller, local_caller
+from pegboard.host.ingress import IGNORED, local_caller
 from pegboard.host.instances import Instances
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
-from pegboard.plugins.decision.boot import boot
+from pegboard.plugins.decision.boot import boot, require
 from pegboard.plugins.decision.rescan import Changes, rescan
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.running.activate import ActivePlugin
 from pegboard.plugins.running.hook_table import HookTable
+from pegboard.policy.audit import audited
 from pegboard.policy.decide import decide
 from pegboard.tools.run_scope import CallRequest, Trace
 from pegboard.turns.commands import ChatCommands
 from pegboard.turns.runner import TurnRunner
 from pegboard.turns.setup import Turn, TurnParts
 
+GOODBYE_S: Final = 3.0
+"""Seconds that all observers together have when the host stops."""
 _log = logging.getLogger(__name__)
 
 
@@ -58,6 +66,8 @@ class Host:
         self.folder_trust = FolderTrust(self.config.paths)
         self.description = Description(self.registry, self.dispatcher, parts.activator)
         self._parts = parts
+        self._started = False
+        self._rescanning = anyio.Lock()
         self._prompt: PromptBase | None = None
         self._prompt_trusted = False
         self.turns = TurnRunner(
@@ -66,7 +76,9 @@ class Host:
             clock=options.clock,
             new_id=parts.new_id,
             commands=ChatCommands(self.description),
+            redact=parts.redactor,
         )
+        parts.taken = self._take_hooks
 
     @property
     def workspace(self) -> Path:
@@ -79,22 +91,35 @@ class Host:
         return self.activator.records
 
     @property
+    def audit(self) -> Audit:
+        """Records decisions in the audit log."""
+        return self._parts.audit
+
+    @property
     def hooks(self) -> HookTable:
         """The behaviour hooks of all plugins."""
         return self._parts.hooks
 
     async def start(self) -> None:
-        """Load what plugins bring; import only those that must run from the start."""
+        """Load what plugins bring; import only those that must run from the start.
+
+        Raises:
+            PluginError: When a required plugin can't be used and `on_failure` is "abort".
+        """
         await self._take()
         for record in self.records:
             if record.usable and record.manifest and record.manifest.activate == "boot":
                 await self._try(record.id)
+        require(self.config, self.activator.record)
+        self._started = True
         usable = tuple(record.id for record in self.records if record.usable)
         await self.hooks.observe(HostStarted(plugins=usable))
 
     async def stop(self) -> None:
         """Say goodbye and give back what instances hold; plugins are stopped by the activator."""
-        await self.hooks.observe(HostStopping())
+        if self._started:
+            with anyio.move_on_after(GOODBYE_S):  # what must be closed shall have its time too
+                await self.hooks.observe(HostStopping())
         await self._parts.aclose()
 
     async def activate(self, plugin_id: str) -> ActivePlugin:
@@ -123,14 +148,24 @@ class Host:
     ) -> TurnOutcome:
         """Run the turn that answers a message; the reply goes to the channel.
 
+        A sender who gets no turn is ignored: nothing is sent, and the status is `ignored`.
+
         Args:
             message: What came in.
             channel: Where it came from and the reply goes.
             emit: Takes the turn's events, beside the channel's own `stream`.
             caller: The sender's identity, where the surface knows better than the channel.
         """
-        who = caller or channel_caller(channel.info, message)
-        return await self.turns.run(message, channel=channel, caller=who, emit=emit)
+        taken, who, refused = self._parts.ingress.admitted(channel, message, caller)
+        if refused:
+            now = self.options.clock.now()
+            event = audited("origin_rejected", refused, "deny", who, at=now, disclosed=False)
+            await self.audit(event)
+            return IGNORED
+        if not self._parts.leases.counts:
+            return await self.turns.run(taken, channel=channel, caller=who, emit=emit)
+        with self._parts.spaces.leased(who) as leased:
+            return await self.turns.run(taken, channel=channel, caller=leased, emit=emit)
 
     async def run_channel(self, channel: str | Channel, *, caller: Caller | None = None) -> None:
         """Let a channel receive until it ends.
@@ -143,7 +178,7 @@ class Host:
         made: Channel = (
             await self.instance("channel", channel) if isinstance(channel, str) else channel
         )
-        await made.run(ChannelInbox(self.submit, made, name, caller))
+        await made.run(ChannelInbox(self.submit, self._parts.ingress, made, name, caller))
 
     async def call_tool(
         self,
@@ -205,29 +240,33 @@ class Host:
 
         A plugin whose version changed goes on as it is until the host starts again.
         """
-        before = self.boot
-        importlib.invalidate_caches()
-        after = boot(
-            self.config,
-            safe=self.options.safe,
-            only=self.options.only,
-            path=self.options.plugin_path,
-            env=self.options.env,
-            retry_failed=True,
-            enforce_required=False,
-        )
-        changes = rescan(before, after)
-        await self.activator.adopt(after)
-        await self._take()
-        return changes
+        async with self._rescanning:
+            before = self.boot
+            importlib.invalidate_caches()
+            look = partial(
+                boot,
+                self.config,
+                safe=self.options.safe,
+                only=self.options.only,
+                path=self.options.plugin_path,
+                env=self.options.env,
+                retry_failed=True,
+                again=True,
+            )
+            after = await anyio.to_thread.run_sync(look)
+            await self.instances.release(rescan(before, after).removed)
+            await self.activator.adopt(after)
+            await self._take()
+            return rescan(before, self.boot)
 
     async def _take(self) -> None:
-        """Fill registry, instances and hook table from what the usable plugins bring."""
+        """Take over what the plugins bring that are usable now."""
         self.boot = self.instances.boot = await self.activator.build_unmanifested()
-        self._parts.models.forget()
-        self.registry.load(self.records)
-        self._parts.rebuild_hooks(self.records)
-        self.turns.hooks = self.dispatcher.hooks = self._parts.hooks
+        self._parts.take()
+        await self.instances.tidy()
+
+    def _take_hooks(self, hooks: HookTable) -> None:
+        self.turns.hooks = hooks
 
     async def _try(self, plugin_id: str) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import Protocol
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, TurnOutcome
 from pegboard.contracts.message import InboundMessage
-from pegboard.host.ingress import channel_caller
+from pegboard.host.ingress import Ingress
 
 
 class Submit(Protocol):
@@ -18,7 +18,7 @@ class Submit(Protocol):
     def __call__(
         self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
     ) -> Awaitable[TurnOutcome]:
-        """Run it."""
+        """Run it; a sender who gets no turn is answered with the status `ignored`."""
         ...
 
 
@@ -27,27 +27,33 @@ class ChannelInbox:
 
     Args:
         submit: Runs a turn.
+        ingress: Says who a sender is.
         channel: The channel.
         name: Its instance name; messages carry it whatever they claim.
         caller: The identity of every sender, or None to stamp each from the channel.
     """
 
     def __init__(
-        self, submit: Submit, channel: Channel, name: str, caller: Caller | None = None
+        self,
+        submit: Submit,
+        ingress: Ingress,
+        channel: Channel,
+        name: str,
+        caller: Caller | None = None,
     ) -> None:
         self._submit = submit
+        self._ingress = ingress
         self._channel = channel
         self._name = name
         self._caller = caller
 
     async def submit(self, message: InboundMessage) -> TurnOutcome:
         """Run the turn that answers `message`."""
-        own = self._own(message)
-        return await self._submit(own, self._channel, caller=self.caller(own))
+        return await self._submit(self._own(message), self._channel, caller=self._caller)
 
     def caller(self, message: InboundMessage) -> Caller:
         """Return the identity of the sender of `message`."""
-        return self._caller or channel_caller(self._channel.info, self._own(message))
+        return self._caller or self._ingress.caller(self._channel.info, self._own(message))
 
     def _own(self, message: InboundMessage) -> InboundMessage:
         return message if message.channel == self._name else replace(message, channel=self._name)

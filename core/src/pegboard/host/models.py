@@ -5,6 +5,7 @@ from __future__ import annotations
 from pegboard.config.instances import Instance
 from pegboard.config.load import Config
 from pegboard.contracts.clock import Clock
+from pegboard.contracts.errors import NoProviderError
 from pegboard.host.instances import Instances
 from pegboard.providers.route import Hop, Route
 
@@ -36,26 +37,31 @@ class Models:
         """
         if self._route is None:
             name = self._chosen()
+            provider = await self._instances.get("provider", name)
             model = self._config.get("agent.model", "")
-            hops = (
-                [Hop(name=name, provider=await self._instances.get("provider", name), model=model)]
-                if name
-                else []
-            )
-            self._route = Route(hops, clock=self._clock)
+            hop = Hop(name=name, provider=provider, model=model)
+            self._route = Route([hop], clock=self._clock)
         return self._route
 
     def forget(self) -> None:
         """Choose again at the next run: providers came or went."""
         self._route = None
 
-    def _chosen(self) -> str | None:
+    def _chosen(self) -> str:
         """Return the configured provider, else one that has settings, else any; offline last."""
         wanted = self._config.get("agent.provider", "")
         if wanted:
             return str(wanted)
         found = self._instances.configured("provider").instances
-        return min(found, key=self._rank).name if found else None
+        if found:
+            return min(found, key=self._rank).name
+        why = self._instances.why_none("provider")
+        if why is None:
+            raise NoProviderError(
+                "No model provider is installed or configured.",
+                fix="pip install pegboard-provider-offline",
+            )
+        raise NoProviderError(f"No model provider can be used: {why.message}.", fix=why.fix)
 
     def _rank(self, instance: Instance) -> tuple[bool, bool, str]:
         configured = bool(self._config.section(f"providers.{instance.name}"))

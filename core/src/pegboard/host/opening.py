@@ -13,9 +13,10 @@ from pegboard.host.host import Host
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.plugins.decision.boot import boot
+from pegboard.policy.redaction import redacted_logs
 
-STOP_S = 10.0
-"""How long a host may take to give back what it holds when it is cancelled."""
+STOP_S = 20.0
+"""Seconds that a host may take to give back what it holds, whatever its parts allow themselves."""
 
 
 @asynccontextmanager
@@ -41,10 +42,11 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
     )
     parts = HostParts(options, found)
     host = Host(options, parts)
-    async with parts.activator:
-        await host.start()
-        try:
-            yield host
-        finally:
-            with anyio.move_on_after(STOP_S, shield=True):
-                await host.stop()
+    with redacted_logs(options.redactor):
+        async with parts.activator:
+            try:
+                await host.start()
+                yield host
+            finally:
+                with anyio.move_on_after(STOP_S, shield=True):
+                    await host.stop()

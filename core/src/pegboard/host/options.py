@@ -10,6 +10,7 @@ from typing import Any
 
 from pegboard.config.paths import Paths
 from pegboard.contracts.clock import Clock, SystemClock
+from pegboard.policy.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class HostOptions:
         plugin_path: Folders to look for plugins in; None = `sys.path`.
         env: The environment.
         clock: Time.
+        redactor: Takes secrets out of logs, error texts and the audit log; it learns those that
+            the host reads.
     """
 
     paths: Paths | None = None
@@ -37,3 +40,4 @@ class HostOptions:
     plugin_path: Sequence[str] | None = None
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
+    redactor: Redactor = field(default_factory=Redactor)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from pegboard.config.secrets import Secrets
+from pegboard.contracts.caller import Caller
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.effects import ToolKind
-from pegboard.contracts.errors import PegboardError, PluginError
+from pegboard.contracts.errors import ConfigError, PegboardError, PluginError
 from pegboard.contracts.hook_events import PluginStateChanged
 from pegboard.contracts.tool import Needs, RegisteredTool, Tool
+from pegboard.host.audit_trail import AuditTrail
+from pegboard.host.ingress import Ingress
 from pegboard.host.instances import Instances
 from pegboard.host.models import Models
 from pegboard.host.options import HostOptions
@@ -26,8 +30,13 @@ from pegboard.plugins.discovery.manifest import FamilyFact
 from pegboard.plugins.running.activate import Activator
 from pegboard.plugins.running.hook_table import HookTable
 from pegboard.plugins.running.ids import IdMaker
-from pegboard.policy.decide import PolicySnapshot
+from pegboard.policy.lease import Leases, LeaseTable
+from pegboard.policy.profiles import resolve
+from pegboard.policy.redaction import environment_secrets
+from pegboard.policy.senders import Senders
+from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.store.blobs import FolderBlobs
+from pegboard.store.store import Store
 from pegboard.tools import core_tools
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
@@ -48,12 +57,20 @@ class HostParts:
     def __init__(self, options: HostOptions, boot: Boot) -> None:
         config, paths, clock = boot.config, boot.paths, options.clock
         self.boot = boot
+        self.taken: Callable[[HookTable], None] = lambda hooks: None
+        """Told of each new hook table."""
+        self._path = options.env.get("PATH")
         self.new_id: Callable[[], str] = IdMaker(clock)
         self.secrets = Secrets(paths, options.env, backend=config.get("secrets.backend", "auto"))
+        self.redactor = options.redactor
+        self.redactor.add_source(lambda: environment_secrets(options.env))
+        self.redactor.add_source(self.secrets.known)
+        self.store = Store(paths.state)
+        self.audit = AuditTrail(self.store, clock, self.redactor)
         self.activator = Activator(
             boot,
             failures=FailureStore(paths),
-            secret=self.secrets.get,
+            secret=self._secret,
             clock=clock,
             swap_family=self._swap_family,
             report=_report,
@@ -65,10 +82,32 @@ class HostParts:
             names=config.section("names"),
             missing=self._missing,
         )
-        self.hooks = self._hook_table(())  # filled when the host has looked at all plugins
+        self.hooks = self._hook_table((), None)  # filled when the host has looked at all plugins
         search = ToolSearch(paths.cache / "tool-search")
-        policy = PolicySnapshot.from_settings(config.section("tools"), config.section("policy"))
-        self.dispatcher = Dispatcher(self.registry, hooks=self.hooks, policy=policy)
+        autonomy = resolve(config.section("autonomy"))
+        policy = PolicySnapshot.from_settings(
+            config.section("tools"),
+            config.section("policy"),
+            scripts=config.section("scripts"),
+            autonomy=autonomy,
+        )
+        self.leases = LeaseTable(
+            new_id=self.new_id,
+            changed=self._take_leases,
+            longest_s=autonomy.lease_s,
+            refusals=autonomy.refusals,
+        )
+        self.ingress = Ingress(
+            Senders.from_settings(config.section("policy")), config.section("channels")
+        )
+        self.dispatcher = Dispatcher(
+            self.registry,
+            hooks=self.hooks,
+            policy=policy,
+            decided=self._decided,
+            audit=self.audit,
+            redact=self.redactor,
+        )
         core_tools.register(
             self.registry,
             self.dispatcher,
@@ -76,7 +115,9 @@ class HostParts:
             searching=config.get("tools.search", True),
         )
         self._search = search
-        self.instances = Instances(boot, self.activator)
+        self.instances = Instances(
+            boot, self.activator, make_timeout_s=self.activator.start_timeout_s
+        )
         self.models = Models(config, self.instances, clock)
         folder = (options.workspace or Path.cwd()).resolve()
         self.workspace = Workspace(folder, config, self.instances)
@@ -86,6 +127,7 @@ class HostParts:
         )
         self.spaces = RunSpaces(
             dispatcher=self.dispatcher,
+            leases=self.leases,
             deferral=self.deferral,
             models=self.models,
             workspace=self.workspace,
@@ -94,18 +136,30 @@ class HostParts:
             new_id=self.new_id,
         )
 
-    def rebuild_hooks(self, records: Iterable[PluginRecord]) -> HookTable:
-        """Make the hook table anew from the plugins' states and return it."""
-        self.hooks = self._hook_table(records)
-        return self.hooks
+    def take(self) -> None:
+        """Fill registry and hook table from what the usable plugins bring; choose all else anew."""
+        records = self.activator.records
+        self.registry.load(records)
+        self.hooks = self.dispatcher.hooks = self._hook_table(records, self.hooks)
+        self.models.forget()
+        self.workspace.forget()
+        self.taken(self.hooks)
 
     async def aclose(self) -> None:
         """Give back what instances and the sandbox hold."""
         await self.workspace.aclose()
         await self.instances.aclose()
         self._search.close()
+        await self.audit.aclose()
+        await self.store.aclose()
 
-    def _hook_table(self, records: Iterable[PluginRecord]) -> HookTable:
+    def _take_leases(self, leases: Leases) -> None:
+        self.dispatcher.policy = replace(self.dispatcher.policy, leases=leases)
+
+    def _decided(self, caller: Caller, denied: bool) -> None:
+        self.leases.note(caller.lease, denied=denied)
+
+    def _hook_table(self, records: Iterable[PluginRecord], before: HookTable | None) -> HookTable:
         config = self.boot.config
         return HookTable(
             records,
@@ -113,7 +167,15 @@ class HostParts:
             timeout_s=config.get("hooks.timeout_s", 5.0),
             observe_failures=config.get("hooks.observe_failures", 3),
             report=_report,
+            before=before,
         )
+
+    def _secret(self, name: str) -> str | None:
+        """Read a secret for a plugin, and know it from now on wherever it turns up."""
+        value = self.secrets.get(name)
+        if value is not None:
+            self.redactor.learn(value)
+        return value
 
     def _context(self, plugin_id: str) -> PluginContext:
         active = self.activator.active(plugin_id)
@@ -126,7 +188,8 @@ class HostParts:
     def _swap_family(
         self, plugin_id: str, family: FamilyFact, group: str, tools: Sequence[Tool]
     ) -> None:
-        record = self.activator.record(plugin_id)
+        # a plugin that goes takes its tools back when it may not be known any more
+        first_party = bool(tools) and self.activator.record(plugin_id).first_party
         metadata = {"family": family.prefix, "plugin": plugin_id}
         if group:
             metadata["group"] = group
@@ -138,7 +201,7 @@ class HostParts:
                         tool.spec,
                         plugin_id,
                         kind=cast("ToolKind", family.kind),
-                        first_party=record.first_party,
+                        first_party=first_party,
                         metadata=metadata,
                     ),
                     tool,
@@ -150,10 +213,13 @@ class HostParts:
     def _missing(self, needs: Needs) -> str | None:
         """Say what one tool lacks and how to get it; its package stays usable."""
         for secret in needs.secrets:
-            if not self.secrets.has(secret):
-                return f"the secret {secret} is not set. Run: pegboard secret set {secret}"
+            try:
+                if not self.secrets.has(secret):
+                    return f"the secret {secret} is not set. Run: pegboard secret set {secret}"
+            except ConfigError as error:
+                return f"the secret {secret} can't be read: {error.message}. Run: {error.fix}"
         for binary in needs.binaries:
-            if shutil.which(binary) is None:
+            if shutil.which(binary, path=self._path) is None:
                 return f"the program {binary} is not on PATH. Install it."
         for plugin in needs.plugins:
             if not self._usable(plugin):
@@ -175,6 +241,8 @@ class HostParts:
         return record.usable and manifest is not None and service in manifest.services
 
     async def _tell_state(self, record: PluginRecord) -> None:
+        if not record.usable:
+            self.take()  # what it brought must not be called any more
         await self.hooks.observe(
             PluginStateChanged(plugin=record.id, state=record.state.value, reason=record.reason)
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 import anyio
 
@@ -11,6 +14,7 @@ from pegboard.agent.prompt import date_note
 from pegboard.agent.setup import Declare, DispatchStep, LoopSetup
 from pegboard.contracts.blob import Blobs
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.capability import Capability
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.context import Reply, RunResult, RunSpec
@@ -19,6 +23,8 @@ from pegboard.contracts.provider import ModelAnswer, ToolDeclaration
 from pegboard.contracts.stream import StreamEvent
 from pegboard.host.models import Models
 from pegboard.host.workspace import Workspace
+from pegboard.policy.capabilities import require_capability
+from pegboard.policy.lease import LeaseTable
 from pegboard.providers.chat import RouteModel
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
@@ -35,6 +41,7 @@ class RunSpaces:
 
     Args:
         dispatcher: Runs calls.
+        leases: Bounds what runs hold.
         deferral: Chooses what is declared.
         models: Who is asked.
         workspace: The folder and its sandbox.
@@ -47,6 +54,7 @@ class RunSpaces:
         self,
         *,
         dispatcher: Dispatcher,
+        leases: LeaseTable,
         deferral: Deferral,
         models: Models,
         workspace: Workspace,
@@ -56,6 +64,7 @@ class RunSpaces:
     ) -> None:
         self.new_id = new_id
         self.dispatcher = dispatcher
+        self.leases = leases
         self.deferral = deferral
         self.models = models
         self.workspace = workspace
@@ -88,6 +97,36 @@ class RunSpaces:
             trace=trace,
         )
 
+    @contextmanager
+    def leased(
+        self,
+        caller: Caller,
+        *,
+        lifetime_s: float = math.inf,
+        requested: Iterable[Capability] | None = None,
+    ) -> Iterator[Caller]:
+        """Give a caller a lease below the one it has, for the time of the block.
+
+        Args:
+            caller: Whom the run is for.
+            lifetime_s: Seconds that the lease lives at most.
+            requested: Capabilities that the run asks for; None = all that may be had.
+
+        Raises:
+            CapabilityDeniedError: When the lease that the caller has is over.
+        """
+        lease = self.leases.issue(
+            self.dispatcher.policy.capabilities,
+            now=self.clock.monotonic(),
+            lifetime_s=lifetime_s,
+            parent=caller.lease,
+            requested=requested,
+        )
+        try:
+            yield replace(caller, lease=lease.id)
+        finally:
+            self.leases.revoke(lease.id)
+
     def dispatch_step(self, scope: RunScope, caller: Caller) -> DispatchStep:
         """Return what runs the calls of a step for a caller."""
         return StepRunner(self.dispatcher, scope, caller)
@@ -110,8 +149,28 @@ class ChildRuns:
         self._caller = caller
 
     async def start(self, spec: RunSpec) -> RunResult:
-        """Run an agent loop to its end and return its answer."""
-        spaces, caller = self._spaces, self._caller.narrow(tools=spec.tools)
+        """Run an agent loop to its end and return its answer.
+
+        Raises:
+            CapabilityDeniedError: When the caller's run may not start others.
+        """
+        spaces = self._spaces
+        held = spaces.dispatcher.policy.at(spaces.clock.monotonic()).held(self._caller)
+        require_capability(held, "orch:spawn", what="Starting another run")
+        # one spelling of each name: two lists have in common what is spelled alike
+        mine = replace(self._caller, tools=self._canonical(self._caller.tools))
+        child = mine.narrow(tools=self._canonical(spec.tools))
+        with spaces.leased(child, lifetime_s=spec.timeout_s, requested=spec.capabilities) as caller:
+            return await self._run(spec, caller)
+
+    def _canonical(self, names: Iterable[str] | None) -> frozenset[str] | None:
+        if names is None:
+            return None
+        find = self._spaces.dispatcher.registry.find
+        return frozenset(tool.canonical if (tool := find(name)) else name for name in names)
+
+    async def _run(self, spec: RunSpec, caller: Caller) -> RunResult:
+        spaces = self._spaces
         run = spaces.new_id()
         scope = await spaces.scope(caller, run=run)
         setup = LoopSetup(

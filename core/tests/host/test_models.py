@@ -1,0 +1,125 @@
+"""Whom a host asks: what is configured, else what has settings, else any; offline last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard import Plugin, PluginError
+from pegboard.config.paths import find_paths
+from pegboard.contracts.errors import NoProviderError
+from pegboard.host import HostOptions, open_host
+from pegboard.testing import HostFactory, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+
+def providers(*names: str) -> dict[str, Plugin]:
+    return {f"of-{name}": provider(name) for name in names}
+
+
+def provider(name: str, factory: Any = None) -> Plugin:
+    plugin = Plugin(summary="Answers")
+    make = factory or (lambda context, settings: ScriptedModel([f"I am {name}"], repeat=True))
+    plugin.contribute("provider", name, make)
+    return plugin
+
+
+async def asked(world: Any) -> str:
+    return (await world.ask("who are you?")).text
+
+
+@pytest.mark.parametrize(
+    ("config", "answer"),
+    [
+        ({}, "I am beta"),
+        ({"providers.gamma": {"type": "gamma"}}, "I am gamma"),
+        ({"providers.own": {"type": "gamma"}}, "I am gamma"),
+        ({"providers.offline": {"type": "offline"}}, "I am beta"),
+        ({"agent.provider": "offline"}, "I am offline"),
+        ({"agent.provider": "gamma", "providers.beta": {"type": "beta"}}, "I am gamma"),
+    ],
+)
+async def test_the_choice(host: HostFactory, config: dict[str, Any], answer: str):
+    inline = providers("beta", "gamma", "offline")
+    async with host(inline=inline, config=config) as world:
+        assert await asked(world) == answer
+
+
+async def test_offline_answers_when_there_is_no_other(host: HostFactory):
+    async with host(inline=providers("offline")) as world:
+        assert await asked(world) == "I am offline"
+
+
+async def test_a_provider_that_is_asked_for_and_broken_is_replaced_by_no_other(host: HostFactory):
+    def broken(context: Any, settings: Any) -> Any:
+        raise RuntimeError("no library")
+
+    inline = {**providers("beta"), "of-gamma": provider("gamma", broken)}
+    async with host(inline=inline, config={"agent.provider": "gamma"}) as world:
+        for _ in range(2):
+            outcome = await world.ask("who are you?")
+            assert outcome.status == "failed"
+            assert "no library" in (outcome.error or {})["message"]
+
+
+async def test_a_provider_that_is_asked_for_and_not_there_says_what_to_install(host: HostFactory):
+    async with host(inline=providers("beta"), config={"agent.provider": "anthropic"}) as world:
+        with pytest.raises(PluginError) as caught:
+            await world.host._parts.models.route()
+    assert caught.value.fix == "pip install pegboard-provider-anthropic"
+
+
+async def test_nothing_that_answers_is_one_message_with_the_next_step(tmp_path: Path):
+    options = HostOptions(
+        paths=find_paths({"PEGBOARD_HOME": str(tmp_path / "home")}),
+        workspace=tmp_path,
+        plugin_path=[str(tmp_path / "nothing")],
+        env={},
+    )
+    async with open_host(options) as opened:
+        with pytest.raises(NoProviderError) as caught:
+            await opened._parts.models.route()
+    assert caught.value.fix == "pip install pegboard-provider-offline"
+
+
+async def test_two_plugins_with_one_type_of_provider_are_both_named(host: HostFactory):
+    inline = {"one": provider("beta"), "two": provider("beta")}
+    async with host(inline=inline) as world:
+        with pytest.raises(NoProviderError) as caught:
+            await world.host._parts.models.route()
+        assert "the plugins one and two both bring a type 'beta'" in caught.value.message
+        assert caught.value.fix == "pegboard config set providers.beta.type one:beta"
+    async with host(inline=inline, config={"providers.beta.type": "two:beta"}) as world:
+        assert await asked(world) == "I am beta"
+
+
+async def test_a_provider_that_needs_settings_says_which(host: HostFactory, tmp_path: Path):
+    (tmp_path / "needy_settings.py").write_text(
+        "from pydantic import BaseModel\n\n\nclass Settings(BaseModel):\n    url: str\n"
+    )
+    plugin = Plugin(summary="Answers")
+    plugin.contribute(
+        "provider",
+        "needy",
+        lambda context, settings: ScriptedModel([settings.url]),
+        config="needy_settings:Settings",
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(tmp_path)
+        async with host(inline={"needy": plugin}) as world:
+            with pytest.raises(NoProviderError) as caught:
+                await world.host._parts.models.route()
+            assert "providers.needy.url is missing" in caught.value.message
+            assert caught.value.fix == "pegboard config set providers.needy.url VALUE"
+        async with host(inline={"needy": plugin}, config={"providers.needy.url": "u"}) as world:
+            assert await asked(world) == "u"
+
+
+async def test_the_model_that_is_asked_for_is_asked_for(host: HostFactory):
+    model = ScriptedModel(["hi"])
+    async with host(model=model, config={"agent.model": "large"}) as world:
+        await world.ask("hello")
+    assert model.requests[0].model == "large"
