@@ -106,6 +106,81 @@ def test_show_hides_what_is_secret_and_names_the_source(here):
     assert settings["agent.max_steps"] == {"value": 5, "source": str(here.config)}
 
 
+KEYED = {
+    "$ref": "#/$defs/Keyed",
+    "$defs": {
+        "Keyed": {
+            "type": "object",
+            "properties": {
+                "api_key": {"type": "string", "writeOnly": True, "format": "password"},
+                "url": {"type": "string"},
+            },
+        }
+    },
+}
+HUSH = """
+[plugins.weather]
+token = 'hush'
+tokn = 'hush'
+[plugins.gone]
+token = 'hush'
+[plugins.plain]
+token = 'hush'
+[providers.keyed]
+api_key = 'hush'
+url = 'https://keyed.test'
+[providers.named]
+type = 'keyed'
+api_key = 'hush'
+[providers.full]
+type = 'weather:keyed'
+api_key = 'hush'
+[providers.gone]
+type = 'gone'
+api_key = 'hush'
+[providers.odd]
+type = 'odd'
+api_key = 'hush'
+[agent]
+api_key = 'hush'
+"""
+
+
+def test_nothing_that_may_be_secret_is_printed_by_any_command(here):
+    kinds = [
+        {"kind": "provider", "name": "keyed", "config": KEYED},
+        {"kind": "provider", "name": "odd", "config": {"$ref": "#/nowhere"}},
+    ]
+    here.plugin("weather", manifest={"config": SETTINGS, "contributions": kinds})
+    here.plugin("plain")
+    here.write_config(HUSH)
+    for words in [
+        ("config", "show"),
+        ("config", "show", "--json"),
+        ("config", "get", "plugins"),
+        ("config", "get", "plugins.weather.token"),
+        ("config", "get", "providers", "--json"),
+        ("config", "check"),
+        ("plugins", "show", "weather"),
+        ("plugins", "show", "weather", "--json"),
+        ("plugins", "why", "weather", "--json"),
+        ("doctor",),
+    ]:
+        ended = here.run(*words)
+        assert "hush" not in ended.out + ended.err, words
+    settings = here.run("config", "show", "--json").json["settings"]
+    assert settings["providers.keyed.url"]["value"] == "https://keyed.test"
+    assert settings["providers.named.type"]["value"] == "keyed"
+    assert settings["providers.full.api_key"]["value"] == "***"
+
+
+def test_a_secret_that_is_set_is_not_said_back(here):
+    here.plugin("weather", manifest={"config": SETTINGS})
+    ended = here.run("config", "set", "plugins.weather.token", "hush")
+    assert (ended.code, ended.out) == (0, 'plugins.weather.token = "***"\n')
+    assert "hush" in here.config.read_text()
+
+
 def test_check_names_every_problem_with_its_fix(here):
     here.plugin("weather", manifest={"config": SETTINGS})
     here.write_config("[agent]\nmax_step = 5\n[plugins.weather]\nunits = 'x'\n[providers.a]\n")

@@ -111,6 +111,16 @@ def test_a_folder_is_installed_and_edits_take_effect_when_it_is_editable(here):
     assert here.run("plugins", "list", "--json").json["plugins"][0]["state"] == "ready"
 
 
+@pytest.mark.parametrize("spelling", ["click", "click/", "./click"])
+def test_what_was_inspected_is_what_is_installed(here, spelling):
+    project(here.work / "click")  # a folder named like a package of the index
+    ended = here.run(
+        "plugins", "install", "-y", spelling, env={"PIP_NO_BUILD_ISOLATION": "0", "PYTHONPATH": ""}
+    )
+    assert ended.code == 0, ended.err
+    assert "weather 3.0 is unmanifested" in ended.out
+
+
 @pytest.mark.parametrize("target", ["plugin-1.0.tar.gz", "git+https://example.invalid/x.git"])
 def test_what_has_to_be_built_first_is_refused(here, target):
     (here.work / "plugin-1.0.tar.gz").write_bytes(b"")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -178,6 +179,29 @@ def test_a_reader_that_goes_away_is_no_error(here):
     assert done.returncode in (0, 141)
 
 
+@pytest.mark.parametrize("words", ["--version", "plugins list", "tools list --json"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_reason_to_fail(here, words, closed):
+    command = f"'{here.python}' -m pegboard {words} {closed}"
+    done = subprocess.run(
+        ["bash", "-c", command], env=here.env, cwd=here.work, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+@pytest.mark.parametrize("words", ["--version", "plugins list", "tools list --json"])
+def test_an_output_that_takes_nothing_is_one_message(here, words):
+    command = f"'{here.python}' -m pegboard {words} >/dev/full"
+    done = subprocess.run(
+        ["bash", "-c", command], env=here.env, cwd=here.work, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_an_interrupt_ends_with_130_and_one_word(here):
     here.plugin("slow", code="import time; time.sleep(60)\n", manifest=None)
     process = subprocess.Popen(
@@ -195,6 +219,72 @@ def test_an_interrupt_ends_with_130_and_one_word(here):
     assert process.returncode == 130, err
     assert "Traceback" not in err and "Interrupted." in err
     assert out == ""
+
+
+LIVING = """
+from pathlib import Path
+from pegboard import Plugin
+
+plugin = Plugin(activate="boot")
+
+
+@plugin.lifespan
+async def lifespan(context):
+    yield
+    Path("ended").touch()
+
+
+@plugin.tool(effects=())
+async def wait_long() -> str:
+    "Wait."
+    import anyio
+    Path("begun").touch()
+    await anyio.sleep(60)
+    return "done"
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_closes_what_is_open_and_ends_with_143(here, number):
+    here.plugin("living", code=LIVING, manifest=None)
+    process = subprocess.Popen(
+        [str(here.python), "-m", "pegboard", "tools", "call", "wait_long"],
+        env=here.env,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 30
+    while not (here.work / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 143, err
+    assert f"Terminated by {number.name}." in err
+    assert "Traceback" not in err
+    assert (here.work / "ended").exists()
+    assert out == ""
+
+
+def test_a_signal_during_an_import_is_no_crash_of_that_plugin(here):
+    here.plugin("slow", code="open('begun', 'w')\nimport time; time.sleep(60)\n", manifest=None)
+    process = subprocess.Popen(
+        [str(here.python), "-m", "pegboard", "tools", "list"],
+        env=here.env,
+        cwd=here.work,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not (here.work / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 143, err
+    (record,) = here.run("plugins", "list", "--json").json["plugins"]
+    assert record["state"] == "unmanifested"
 
 
 COMMAND = '''
@@ -271,6 +361,23 @@ def test_a_factory_that_makes_no_command_is_the_plugins_fault(here):
     ended = here.run("greet", "you")
     assert ended.code == 4
     assert "not a click.Command" in ended.err and "pegboard plugins disable greet" in ended.err
+
+
+def test_a_factory_that_leaves_is_the_plugins_fault_and_no_success(here):
+    code = COMMAND.replace("def make():", "def make():\n    raise SystemExit(0)")
+    here.plugin("greet", code=code, manifest=GREET)
+    ended = here.run("greet")
+    assert ended.code == 4
+    assert "can't make its command 'greet': SystemExit: 0" in ended.err
+    assert "Fix: pegboard plugins disable greet" in ended.err
+
+
+def test_a_command_that_pegboard_has_itself_stays_its_own_and_the_doctor_says_so(here):
+    manifest = {"contributions": [{"kind": "command", "name": "doctor"}]}
+    here.plugin("greeter", manifest=manifest)
+    assert "greeter" not in here.run("doctor", "--help").out
+    told = here.run("plugins", "doctor").out
+    assert "bring this command, which is Pegboard's own" in told
 
 
 def test_a_command_that_two_plugins_bring_is_nobodys(here):

@@ -228,3 +228,25 @@ def test_with_no_plugin_at_all_the_list_says_what_to_install(here):
     ended = here.run("tools", "list")
     assert ended.code == 0
     assert json.loads(here.run("tools", "list", "--json").out)["as"] == "operator"
+
+
+STUCK = '''
+import time
+from pegboard import Plugin
+
+plugin = Plugin(summary="Stuck")
+
+
+@plugin.tool(effects={"read"}, timeout_s=0.3)
+def wait() -> str:
+    """Wait far longer than it may."""
+    time.sleep(600)
+    return "done"
+'''
+
+
+def test_a_tool_that_is_stuck_in_a_thread_does_not_keep_the_command(here):
+    here.plugin("stuck", code=STUCK, manifest=None)
+    ended = here.run("tools", "call", "wait")  # would be stopped by the test's own limit
+    assert ended.code == 8
+    assert "0.3 s" in ended.err

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pegboard.cli.contributed import contributed
-from pegboard.contracts.errors import PluginError
+from pegboard.contracts.errors import PegboardError, PluginError
+from pegboard.plugins.building.isolation import is_plugin_fault, one_line
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.plugins.running.importer import Importer, fix_of
@@ -55,8 +56,17 @@ async def import_command(session: Session, boot: Boot, name: str) -> click.Comma
             fix=fix_of(record, failure),
         ) from failure
     session.plugin = record.id
-    with quiet(record.id):
-        command = loaded.declared.contributions["command", name].factory()
+    try:
+        with quiet(record.id):
+            command = loaded.declared.contributions["command", name].factory()
+    except BaseException as error:
+        if isinstance(error, PegboardError) or not is_plugin_fault(error):
+            raise
+        raise PluginError(
+            f"The plugin {record.id} ({record.dist} {record.version}) can't make its command "
+            f"{name!r}: {one_line(error)}",
+            fix=f"pegboard plugins disable {record.id}",
+        ) from error
     if not isinstance(command, click.Command):
         raise PluginError(
             f"The plugin {record.id} contributes the command {name!r}, but its factory returned "

@@ -14,11 +14,10 @@ from pegboard.cli.fault import tell
 from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import FAINT, GOOD, PLAIN
 from pegboard.cli.session import Session, json_option
-from pegboard.cli.settings import merged_schema, problems
+from pegboard.cli.settings import merged_schema, problems, visible
 from pegboard.config import edit
 from pegboard.config.keys import join_key
 from pegboard.config.nearest import nearest
-from pegboard.config.schema_tree import redact
 from pegboard.contracts.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -45,8 +44,8 @@ def group() -> None:
 def show(session: Session) -> None:
     """Show every setting in force and where it comes from."""
     config = session.config
-    hidden = redact(config.data, merged_schema(session.boot))
-    rows = [(key, value, config.source(key)) for key, value in flat(hidden)]
+    shown = visible(config, session.boot)
+    rows = [(key, value, config.source(key)) for key, value in flat(shown.data)]
     if session.output.json_wanted:
         settings = {key: {"value": value, "source": source} for key, value, source in rows}
         files = [str(file) for file in config.files]
@@ -64,11 +63,13 @@ def show(session: Session) -> None:
 @json_option
 @click.pass_context
 def get(ctx: click.Context, key: str) -> None:
-    """Print one setting; a list or table as JSON. Exit code 1 when it is known but not set."""
+    """Print one setting; a list or table as JSON. Exit code 1 when it is known but not set.
+
+    What is secret is hidden.
+    """
     session: Session = ctx.obj
-    missing = object()
-    value = session.config.get(key, missing)
-    if value is missing or value is None:
+    value = _shown(session, key)
+    if value is None:
         _refuse_unknown(session, key)
         session.output.note(f"{key} is not set.")
         ctx.exit(exit_codes.FAILED)
@@ -91,8 +92,9 @@ def set_command(session: Session, key: str, value: str) -> None:
     parsed = edit.parse_value(value)
     _refuse_wrong(session, key, parsed)
     edit.set_value(session.paths.config_file, key, parsed)
-    session.output.line(f"{key} = {value_text(parsed)}", GOOD)
-    source = session.again().config.source(key)
+    now = session.again()
+    session.output.line(f"{key} = {value_text(_shown(now, key))}", GOOD)
+    source = now.config.source(key)
     if str(session.paths.config_file) not in source:
         tell(session.output, f"{source} still decides {key}.", None, title="Warning")
 
@@ -147,6 +149,14 @@ def flat(data: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple
 def value_text(value: Any) -> str:
     """Return a value on one line, as JSON, which reads like TOML for all that a setting can be."""
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _shown(session: Session, key: str) -> Any:
+    """Return the value in force of a key without what is secret; None = it has none."""
+    config = session.config
+    if config.get(key) is None:
+        return None
+    return visible(config, session.boot).get(key)
 
 
 def _refuse_wrong(session: Session, key: str, value: Any) -> None:

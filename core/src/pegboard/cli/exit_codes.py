@@ -18,6 +18,7 @@ RUN: Final = 7
 TOOL: Final = 8
 INTERRUPTED: Final = 130
 READER_GONE: Final = 141
+TERMINATED: Final = 143
 
 NAMES: Final[dict[int, str]] = {
     DONE: "done",
@@ -31,6 +32,7 @@ NAMES: Final[dict[int, str]] = {
     TOOL: "tool failed",
     INTERRUPTED: "interrupted",
     READER_GONE: "reader went away",
+    TERMINATED: "terminated",
 }
 """What each means, for the end of `pegboard --help`.
 

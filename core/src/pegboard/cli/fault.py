@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -11,7 +11,14 @@ from pegboard.cli import exit_codes
 from pegboard.cli.output import BAD, GOOD, WARN, Output
 from pegboard.contracts.errors import PegboardError
 
+if TYPE_CHECKING:
+    from pegboard.policy.redaction import Redactor
+
 DEBUG: Final = "PEGBOARD_DEBUG"
+
+
+class Terminated(Exception):
+    """The process was told to end by a signal."""
 
 
 def debugging() -> bool:
@@ -19,23 +26,38 @@ def debugging() -> bool:
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
-def report(error: BaseException, output: Output, *, plugin: str = "") -> int:
+def report(
+    error: BaseException,
+    output: Output,
+    *,
+    plugin: str = "",
+    redact: Redactor | None = None,
+) -> int:
     """Print what went wrong and return the exit code.
 
     Args:
         error: What ended the command; a group of errors stands for its first.
         output: Where to print. With `--json` the error is also the JSON answer.
         plugin: Id of the plugin whose command it was, or "" for a command of core.
+        redact: Takes secrets out of what is printed; None = one that knows none of this host's.
     """
     error = innermost(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         output.note("Interrupted.")
         return exit_codes.INTERRUPTED
+    if isinstance(error, Terminated):
+        output.note(str(error))
+        return exit_codes.TERMINATED
+    if redact is None:
+        from pegboard.policy.redaction import Redactor
+
+        redact = Redactor()
     if debugging():
         import traceback
 
-        output.note("".join(traceback.format_exception(error)))
+        output.note(redact("".join(traceback.format_exception(error))))
     facts, code = _facts(error, plugin)
+    facts = redact.data(facts)
     if output.json_wanted:
         output.json({"error": facts})
     tell(output, facts["message"], facts["fix"])

@@ -23,6 +23,7 @@ from pegboard.contracts.errors import UsageError
 if TYPE_CHECKING:
     from pegboard.host import Host, HostOptions
     from pegboard.plugins.decision.boot import Boot
+    from pegboard.policy.redaction import Redactor
 
 T = TypeVar("T")
 
@@ -82,6 +83,15 @@ class Session:
         )
 
     @cached_property
+    def redactor(self) -> Redactor:
+        """What takes secrets out of errors and logs; shared with the host of this invocation."""
+        from pegboard.config.secrets import Secrets
+        from pegboard.policy.redaction import Redactor, environment_secrets
+
+        secrets = Secrets(self.paths, self.env)
+        return Redactor(lambda: environment_secrets(self.env), secrets.known)
+
+    @cached_property
     def boot(self) -> Boot:
         """What is installed and in which state, without importing any of it."""
         return self.boot_with()
@@ -136,6 +146,7 @@ class Session:
             workspace=folder,
             safe=self.safe,
             env=self.env,
+            redactor=self.redactor,
         )
 
     @asynccontextmanager
@@ -149,7 +160,7 @@ class Session:
             yield host
 
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Run an async function to its end; Ctrl-C cancels it.
+        """Run an async function to its end; Ctrl-C, SIGTERM and SIGHUP cancel it.
 
         What plugins print from now on does not reach standard output.
         """
@@ -157,11 +168,12 @@ class Session:
 
         import anyio
 
+        from pegboard.cli.signals import run_until_told
         from pegboard.plugins.running.guard_stdout import divert_stdout
 
         gc.enable()
         divert_stdout()  # here: only this context, and what inherits from it, may speak
-        return anyio.run(function)
+        return anyio.run(run_until_told, function)
 
     def trusted_project(self, folder: Path) -> Path | None:
         """Return `folder` when it has settings of its own and the person trusts it, else None."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from pegboard.config.load import Config
 from pegboard.config.schema import CORE_SCHEMA, Problem
+from pegboard.config.schema_tree import redact, resolved, schema_fault
 from pegboard.plugins.decision.kinds import KINDS, configured
 
 if TYPE_CHECKING:
-    from pegboard.config.load import Config
     from pegboard.plugins.decision.boot import Boot
 
 _REFS: Final = "#/$defs/"
+_NOTHING: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+"""Settings of which nothing is known."""
 
 
 def merged_schema(boot: Boot) -> dict[str, Any]:
@@ -63,6 +66,49 @@ def _renamed(value: Any, owner: str) -> Any:
             for key, item in value.items()
         }
     return [_renamed(item, owner) for item in value] if isinstance(value, list) else value
+
+
+def visible(config: Config, boot: Boot) -> Config:
+    """Return the settings in force with everything hidden that is secret, or might be.
+
+    Only a plugin knows which of its settings are secret; those of one that is not installed, or
+    that has no manifest, are hidden.
+    """
+    schema = merged_schema(boot)
+    properties = schema["properties"]
+    properties["plugins"]["additionalProperties"] = _NOTHING
+    for record in boot.records:
+        if record.manifest is not None and schema_fault(record.manifest.config or {}):
+            properties["plugins"]["properties"][record.id] = _NOTHING
+    for kind in KINDS.values():
+        if kind.section is not None:
+            types = dict(_types(boot, kind.name, schema))
+            section = properties[kind.section]
+            core = section["additionalProperties"]["properties"]
+            section["properties"] = {
+                name: {**own, "properties": {**own.get("properties", {}), **core}}
+                for name, table in config.section(kind.section).items()
+                for own in [types.get(_type_of(name, table), _NOTHING)]
+            }
+    return Config(redact(config.data, schema), config.sources, config.paths)
+
+
+def _types(boot: Boot, kind: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the settings of each type by all its names; one that two plugins bring has none."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in boot.records:
+        for fact in record.manifest.contributions if record.manifest else ():
+            if fact.kind == kind:
+                given = fact.config or {}
+                usable = {} if schema_fault(given) else resolved(given, given)
+                own = _moved(schema, f"{record.id}-{kind}-{fact.name}", {**_NOTHING, **usable})
+                yield f"{record.id}:{fact.name}", own
+                found[fact.name] = _NOTHING if fact.name in found else own
+    yield from found.items()
+
+
+def _type_of(name: str, table: Any) -> str:
+    return str(table.get("type", name)) if isinstance(table, Mapping) else name
 
 
 def problems(config: Config, boot: Boot) -> list[Problem]:

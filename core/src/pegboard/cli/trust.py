@@ -1,4 +1,4 @@
-"""`pegboard trust`: whose AGENTS.md, skills and settings are read."""
+"""`pegboard trust`: whose AGENTS.md and settings are read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pegboard.contracts.errors import UsageError
 @json_option
 @click.pass_obj
 def command(session: Session, folder: Path, refuse: bool, forget: bool, listing: bool) -> None:
-    """Trust a folder's AGENTS.md, skills and settings, and those of the folders below.
+    """Trust a folder's AGENTS.md and settings.
 
     What a folder says becomes part of the agent's instructions, so it is read only when you trust
-    the folder.
+    the folder. An answer holds for this one folder, not for those below it.
     """
     trust = FolderTrust(session.paths)
     if not listing:

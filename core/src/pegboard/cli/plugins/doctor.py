@@ -47,12 +47,22 @@ def state_findings(boot: Boot) -> list[Finding]:
         for problem in (*boot.problems, *name_clashes(boot))
     ]
     found += _required(boot)
-    for name, items in contributed(boot.records).items():
-        if len(items) > 1:
-            dists = " and ".join(record.dist for record, _ in items)
-            fix = f"pegboard plugins disable {items[-1][0].id}"
-            found.append(Finding("warning", name, f"{dists} both bring this command.", fix))
+    found += _commands(boot)
     return found
+
+
+def _commands(boot: Boot) -> Iterator[Finding]:
+    """Yield the commands of plugins that nobody can call."""
+    from pegboard.cli.root import root
+
+    for name, items in contributed(boot.records).items():
+        dists = " and ".join(record.dist for record, _ in items)
+        fix = f"pegboard plugins disable {items[-1][0].id}"
+        if name in root.lazy:
+            message = f"{dists} bring this command, which is Pegboard's own and stays so."
+            yield Finding("warning", name, message, fix)
+        elif len(items) > 1:
+            yield Finding("warning", name, f"{dists} both bring this command.", fix)
 
 
 def _of_record(record: PluginRecord) -> Iterator[Finding]:

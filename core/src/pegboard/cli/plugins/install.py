@@ -99,7 +99,8 @@ def _fetch(pip: Pip, target: Target, folder: Path) -> Path:
         return pip.download(target.text, folder)
     if target.kind in ("sdist", "address"):
         return pip.build(target.text, folder)
-    return Path(target.text)
+    # absolute: to pip a bare word is a package of the index, which nobody has looked into
+    return Path(target.text).resolve()
 
 
 def _inspect(path: Path, target: Target) -> Inspection:

@@ -11,9 +11,9 @@ from pegboard.cli.completing import plugin_ids
 from pegboard.cli.output import Output
 from pegboard.cli.plugins.view import explain, to_json
 from pegboard.cli.session import Session, json_option
+from pegboard.cli.settings import visible
 
 if TYPE_CHECKING:
-    from pegboard.config.load import Config
     from pegboard.plugins.decision.state import PluginRecord
     from pegboard.plugins.discovery.manifest import Manifest
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(session: Session, plugin: str) -> None:
     """Show all that a plugin brings, as its manifest says."""
     record = session.boot.record(plugin)
-    settings = _settings(record, session.config)
+    settings = _settings(session, record)
     if session.output.json_wanted:
         manifest = record.manifest.to_dict() if record.manifest else None
         data = {**to_json(record), "manifest": manifest, "settings": settings}
@@ -37,12 +37,13 @@ def command(session: Session, plugin: str) -> None:
     _print_settings(session.output, record, settings)
 
 
-def _settings(record: PluginRecord, config: Config) -> list[dict[str, Any]]:
+def _settings(session: Session, record: PluginRecord) -> list[dict[str, Any]]:
     """Return each setting of a plugin with its value, where that comes from, and its meaning."""
+    config = session.config
     schema = record.manifest.config if record.manifest else None
     properties: Mapping[str, Any] = (schema or {}).get("properties", {})
     section = f"plugins.{record.id}"
-    values = config.section(section)
+    values = visible(config, session.boot).section(section)
     known = [
         {
             "key": f"{section}.{name}",
