@@ -182,6 +182,8 @@ def decoded_for_search(line: bytes) -> str:
 def text_lines(path: Path, decode: Callable[[bytes], str] = decoded) -> list[str]:
     """Return the lines of a text file, none for a file that is not text."""
     data = path.read_bytes()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # its mark says that it is UTF-16
+        data = data.decode("utf-16", "replace").encode()
     if b"\0" in data[:8192]:
         return []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")

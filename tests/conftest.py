@@ -1,5 +1,4 @@
-"""Fixtures for tests that span packages: a virtual environment of one's own, without the
-network."""
+"""Fixtures for tests that span packages: a virtual environment of one's own, without network."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Overlay:
-    """A virtual environment that sees the packages of the one the tests run in, and installs into
-    itself."""
+    """A virtual environment that sees the packages of the tests' own, and installs into itself."""
 
     bin: Path
     home: Path
@@ -71,8 +69,7 @@ def make_overlay(folder: Path) -> Overlay:
     site = subprocess.check_output(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
     ).strip()
-    # site.addsitedir also reads the .pth files of editable installs, which a bare path line would
-    # not
+    # site.addsitedir also reads the .pth files of editable installs; a bare path line would not
     line = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     (Path(site) / "overlay.pth").write_text(line, encoding="utf-8")
     launcher = scripts / "pegboard"

@@ -59,5 +59,4 @@ def test_plugins_import_only_public_names() -> None:
 
 
 PUBLIC_MODULES = {"pegboard.sandboxes", "pegboard.testing"}
-"""Modules beside `pegboard` itself that plugins may import: what sandbox authors share, and the
-kit."""
+"""What plugins may import beside `pegboard` itself: what sandbox authors share, and the kit."""

@@ -1,5 +1,4 @@
-"""The peers' side of the dispatch bench: run by the peers' own Python, answers one line for each
-line it reads.
+"""The peers' side of the dispatch bench, run by the peers' own Python.
 
 A line `pydantic_ai` or `fastmcp` makes it call a trivial tool many times and print the CPU seconds
 of one call.

@@ -1,5 +1,4 @@
-"""The filtered list and the look-up over 10,000 tools, against copying a list and a dict
-look-up."""
+"""The list and the look-up over 10,000 tools, against copying a list and a dict look-up."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pegboard import Caller, RegisteredTool, ToolFilter, ToolSpec
-from pegboard.policy.decide import OPEN_POLICY
+from pegboard.policy.snapshot import OPEN_POLICY
 from pegboard.tools.registry import Registry
 
 TOOLS = 10_000

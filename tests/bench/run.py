@@ -1,9 +1,8 @@
 """Measure Pegboard against its references, interleaved in one run, and print ratios (`make bench`).
 
 Every row compares the median CPU time of ours with that of a reference that ran in turns with it,
-so the speed of the
-machine cancels out. The rows go to `build/bench.json`; the exit status is 1 when a target does not
-hold.
+so the speed of the machine cancels out. The rows go to `build/bench.json`; the exit status is 1
+when a target does not hold.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Every example of the README and of docs/ is run, in order, page by page, in a folder of its own.
 
 A block is run when an HTML comment stands on the line before it: `<!-- run -->` before a `console`
-    block (lines that
-begin with `$ ` are commands, the lines after them the expected output, where `...` stands for
-anything), and
-`<!-- file: PATH -->` before a block that becomes that file.
+block (lines that begin with `$ ` are commands, the lines after them the expected output, where
+`...` stands for anything), and `<!-- file: PATH -->` before a block that becomes that file.
 """
 
 from __future__ import annotations

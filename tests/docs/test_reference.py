@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from pegboard import sandboxes
 from pegboard.config.core_schema import CORE_SCHEMA
 from pegboard.contracts import hook_events, hookspecs
 from pegboard.contracts.context import PluginContext, ToolContext
+from pegboard.contracts.effects import EFFECTS, EXPOSURES, POLICY_CLASSES
+from pegboard.contracts.errors import BuildError
 from pegboard.contracts.hook_names import HOOK_NAMES
+from pegboard.plugins.declaration import ToolFacts
+from pegboard.policy.attended import ATTENDED_RULES
+from pegboard.tools.intents import compile_intent
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -64,6 +70,29 @@ def test_every_member_of_the_plugin_context_is_documented() -> None:
     assert [name for name in members if not re.search(rf"`{name}\b", page("context.md"))] == []
 
 
+def test_every_keyword_of_a_tool_is_documented() -> None:
+    keywords = [field.name for field in dataclasses.fields(ToolFacts)]
+    assert [name for name in keywords if f"\n| `{name}` |" not in page("tools.md")] == []
+
+
+def test_every_word_that_a_tool_may_say_of_itself_is_documented() -> None:
+    words = [*EFFECTS, *POLICY_CLASSES, *EXPOSURES, *ATTENDED_RULES]
+    assert [word for word in words if f"`{word}`" not in page("tools.md")] == []
+
+
+def test_every_type_of_an_intent_is_documented() -> None:
+    with pytest.raises(BuildError) as caught:
+        compile_intent("{x:unknown}")
+    types = caught.value.message.partition("types are: ")[2].split(", ")
+    assert "path" in types
+    assert [name for name in types if f"\n| `{name}` |" not in page("offline.md")] == []
+
+
+def test_what_sandbox_authors_may_import_is_documented() -> None:
+    told = [name for name in sandboxes.__all__ if isinstance(getattr(sandboxes, name), type)]
+    assert [name for name in told if f"- `{name}(" not in page("sandboxes.md")] == []
+
+
 def test_every_setting_has_a_description() -> None:
     def check(schema: dict, where: str) -> None:
         for name, value in schema.get("properties", {}).items():
@@ -76,7 +105,20 @@ def test_every_setting_has_a_description() -> None:
 def test_no_link_of_the_docs_leads_nowhere() -> None:
     broken = []
     for source in [DOCS.parent / "README.md", *DOCS.glob("**/*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", source.read_text("utf-8")):
-            if not (source.parent / target).exists():
-                broken.append(f"{source.name}: {target}")
+        for target, part in re.findall(r"\]\(([^)#:]+)(?:#([^)]*))?\)", source.read_text("utf-8")):
+            place = source.parent / target
+            if not place.exists() or (part and part not in headings(place)):
+                broken.append(f"{source.name}: {target}#{part}")
     assert broken == []
+
+
+def headings(place: Path) -> list[str]:
+    """Return the headings of a page as a link names them."""
+    found = re.findall(r"^#+ (.*)$", place.read_text("utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    contents = (DOCS / "README.md").read_text("utf-8")
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.glob("*/*.md")]
+    assert [path for path in pages if f"({path})" not in contents] == []

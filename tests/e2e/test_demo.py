@@ -55,6 +55,17 @@ def test_the_demo_tells_the_truth_about_fresh_files(
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_the_checker_reads_what_the_tools_read(repository: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "input", tmp_path / "output.txt"
+    folder.mkdir()
+    (folder / "wide.txt").write_bytes("hello TODO\nß\n".encode("utf-16"))
+    (folder / "old.txt").write_bytes(b"caf\xe9 TODO\r\n")
+    (folder / "data.bin").write_bytes(b"\0TODO")
+    demo(repository, folder, output)
+    checked = check(repository, folder, output)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_the_checker_notices_a_lie(repository: Path, tmp_path: Path) -> None:
     folder, output = generated(tmp_path / "input", 4), tmp_path / "output.txt"
     demo(repository, folder, output)

@@ -53,12 +53,10 @@ def test_it_finds_what_looking_at_each_line_finds(pattern: str) -> None:
     rng = random.Random(pattern)
     for _ in range(200):
         text = "".join(rng.choices("abc \n", k=rng.randrange(0, 40)))
-        expected = [line for line in text.split("\n") if re.search(pattern, line)]
-        if text.endswith("\n") and expected and not text.rpartition("\n")[2]:
-            # there is no line behind the last line end
-            expected = [line for line in text[:-1].split("\n") if re.search(pattern, line)]
-        found = lines(pattern, text)
-        assert found == expected or (not text and found == []), (text, found)
+        # there is no line behind the last line end, nor in an empty text
+        whole = text.removesuffix("\n").split("\n") if text else []
+        expected = [line for line in whole if re.search(pattern, line)]
+        assert lines(pattern, text) == expected, text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +87,5 @@ def test_repetitions_are_counted_roughly() -> None:
 
 
 def test_an_expression_that_runs_away_is_stopped() -> None:
-    began = time.monotonic()
     with pytest.raises(OutOfTime):
         lines("(a|a)*$", "a" * 4000 + "b", seconds=0.3)
-    assert time.monotonic() - began < 60

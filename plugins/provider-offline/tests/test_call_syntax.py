@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pegboard_provider_offline.call_syntax import (
     TypedCall,
+    call_form,
     is_call,
     read_calls,
     write_arguments,
@@ -184,3 +185,33 @@ def test_arguments_that_are_no_object_are_shown_as_they_are() -> None:
     assert write_arguments("") == ""
     assert write_arguments("[1]") == "[1]"
     assert write_arguments("{oops") == "{oops"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": 5, "required": 5},
+        {"properties": ["a"], "required": [1]},
+        {"properties": None},
+    ],
+)
+def test_a_schema_that_is_none_costs_nothing(parameters: dict[str, object]) -> None:
+    odd = ToolDeclaration("odd", "", parameters)
+    assert call_form(odd) == "/odd"
+    assert read("/odd a=1", (odd,)) == [("odd", {"a": 1})]
+    assert mistake("/odd loose", (odd,)).mistake is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('/text {"a": 1, "a": 2}', "a key is given twice"),
+        ('/text {"a": NaN}', "NaN is no JSON value"),
+        ('/text {"a": ' + "[" * 100_000, "nested beyond measure"),
+    ],
+)
+def test_json_that_can_not_be_meant_is_a_mistake(text: str, part: str) -> None:
+    found = mistake(text)
+    assert found.mistake is not None
+    assert part in found.mistake.message
+    assert write_arguments(found.arguments)

@@ -24,6 +24,4 @@ class TestShellWithoutTheOperatorsWord(ToolContract):
     needs = ("sandbox-local",)
     works = ({"command": "echo hi"},)
     fails = (({"command": "echo hi"}, "sandbox_refused"),)
-
-    async def test_it_works(self) -> None:
-        """It does not: that is what the operator has to allow."""
+    test_it_works = None  # it does not: that is what the operator has to allow

@@ -16,6 +16,7 @@ from pegboard.testing.dists import built
 CODE = '''
 import os
 import subprocess
+import time
 
 import anyio
 
@@ -36,6 +37,27 @@ async def slow(ctx: ToolContext, seconds: float = 30.0) -> str:
     await ctx.progress("half way", fraction=0.5)
     await anyio.sleep(seconds)
     return "slept"
+
+
+@plugin.tool(effects={"read"})
+async def blocking(ctx: ToolContext) -> str:
+    """Hold up everything."""
+    await ctx.progress("from now on")
+    time.sleep(20)
+    return "awake"
+
+
+@plugin.tool(effects={"read"})
+async def deaf(ctx: ToolContext) -> str:
+    """Listen to nobody."""
+    await ctx.progress("from now on")
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            await anyio.sleep(0.1)
+        except anyio.get_cancelled_exc_class():
+            time.sleep(0.1)
+    return "done"
 
 
 @plugin.tool(effects={"read"})

@@ -112,10 +112,10 @@ def test_a_provider_that_is_not_there_is_one_clear_message(pegboard) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_without_a_provider_it_says_which_to_install(pegboard) -> None:
+def test_without_a_provider_it_says_how_to_get_one(pegboard) -> None:
     done = pegboard.run("ask", "hello", env={"PEGBOARD_PLUGINS": "terminal"})
     assert done.returncode == 5
-    assert "pip install" in done.stderr
+    assert "  Fix: " in done.stderr
 
 
 def test_json_tells_why_a_run_failed(pegboard) -> None:
@@ -257,3 +257,34 @@ def test_the_heavy_prompt_library_is_not_loaded_for_a_question(pegboard) -> None
     assert done.returncode == 0
     assert "pegboard_terminal.ask_command" in done.stderr
     assert "prompt_toolkit" not in done.stderr
+
+
+def test_a_reader_that_is_gone_before_the_reply_is_no_crash_either(pegboard) -> None:
+    with started(pegboard, "ask", "-q", "/echo text=x") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(timeout=30) == 141
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("tool", ["blocking", "deaf"])
+def test_a_second_ctrl_c_ends_what_does_not_listen(pegboard, tool) -> None:
+    began = time.monotonic()
+    with started(pegboard, "ask", "--json", f"/{tool}") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if '"tool_progress"' in line:
+                break
+        for _ in range(2):
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert time.monotonic() - began < 15
+
+
+def test_half_a_character_of_the_command_line_is_replaced(pegboard) -> None:
+    done = pegboard.run("ask", b"/echo text=\xff".decode("utf-8", "surrogateescape"))
+    assert done.stdout == "[echo text=\ufffd] (text from outside)\n\ufffd\n"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import stat
+import subprocess
 
 import pytest
 
@@ -138,3 +140,18 @@ def test_a_failed_turn_does_not_end_the_talk(pegboard) -> None:
     done = pegboard.run("chat", "--model", "gpt-9", stdin="hello\nagain\n")
     assert done.stderr.count("gpt-9") >= 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_closed_standard_input_ends_the_talk(pegboard) -> None:
+    words = " ".join(map(shlex.quote, pegboard.argv("chat")))
+    done = subprocess.run(
+        f"{words} <&-",
+        shell=True,
+        cwd=pegboard.workspace,
+        env=pegboard.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

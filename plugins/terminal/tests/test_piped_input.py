@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -132,3 +134,39 @@ async def test_the_lines_of_a_file_are_read(tmp_path: Path) -> None:
     file.write_text("a\nb\n", encoding="utf-8")
     with file.open(encoding="utf-8") as stream:
         assert [line async for line in lines(stream)] == ["a", "b"]
+
+
+def test_a_pipe_that_does_not_block_is_read_to_its_end(pipe: Pipe) -> None:
+    os.set_blocking(pipe.stream.fileno(), False)
+
+    def write() -> None:
+        for piece in (b"first ", b"second"):
+            time.sleep(0.1)
+            pipe.write(piece)
+        pipe.close_writing()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    text, _ = request(("-",), pipe.stream)
+    writer.join()
+    assert text == "first second"
+
+
+@pytest.mark.anyio
+async def test_a_line_without_an_end_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(piped_input, "MAX_BYTES", 100_000)
+    file = tmp_path / "long"
+    file.write_bytes(b"short\n" + b"x" * 1_000_000)
+    with file.open() as stream, pytest.raises(InputError, match="A line of standard input"):
+        assert [line async for line in lines(stream)]
+
+
+@pytest.mark.anyio
+async def test_many_lines_come_out_whole_whatever_the_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "many"
+    wanted = [f"line {number} {'é' * (number % 50)}" for number in range(20_000)]
+    file.write_text("\n".join(wanted), encoding="utf-8")
+    with file.open() as stream:
+        assert [line async for line in lines(stream)] == wanted

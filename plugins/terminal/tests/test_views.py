@@ -186,3 +186,11 @@ def test_events_are_one_json_object_a_line() -> None:
     assert first["type"] == "text"
     assert second["status"] == "done"
     assert third == {"type": "error", "code": "no_provider", "message": "None."}
+
+
+def test_a_line_end_in_two_pieces_is_one_line_end() -> None:
+    case = Case(out=True, err=True)
+    for piece in ("one\r", "\ntwo\r", "three", "\r"):
+        case.view.show(TextStreamed(text=piece))
+    case.view.reply("one\r\ntwo\rthree\r")
+    assert case.out.getvalue() == "one\ntwo\u240dthree\n"

@@ -16,7 +16,7 @@ ALWAYS_SKIPPED: Final = frozenset({".git"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """Files that a search found.
 
     Args:
@@ -30,7 +30,7 @@ class Found:
 
 async def find_files(
     sandbox: Sandbox, path: str, globs: Sequence[Glob], *, limit: int, ignore: bool
-) -> Found:
+) -> FoundFiles:
     """Return the files below `path` that a pattern matches.
 
     Args:
@@ -53,7 +53,7 @@ async def find_files(
                 if count > limit:
                     break
     ordered = sorted(hits.values(), key=lambda item: item.path)
-    return Found(tuple(ordered[:limit]), len(ordered) > limit)
+    return FoundFiles(tuple(ordered[:limit]), len(ordered) > limit)
 
 
 def join(folder: str, name: str) -> str:

@@ -8,14 +8,12 @@ from typing import Final
 
 from pegboard import Sandbox, ToolFailure
 from pegboard_files.names import shown, size_text
-from pegboard_files.text_format import PROBE, TextFormat, binary_kind, text_format
+from pegboard_files.text_format import PROBE, WIDE_BELOW, TextFormat, binary_kind, text_format
 
 PIECE: Final = 1 << 20
 FIRST_PIECE: Final = 1 << 16
 COUNT_BELOW: Final = 64 << 20
 """Bytes up to which all lines of a file are counted."""
-WIDE_BELOW: Final = 64 << 20
-"""Bytes up to which a UTF-16 or UTF-32 file is read."""
 _LONGEST: Final = 4  # bytes of a character in UTF-8
 
 
@@ -120,9 +118,7 @@ async def _wide(sandbox: Sandbox, path: str, how: TextFormat, size: int) -> byte
             fix=f"Convert it to UTF-8; up to {size_text(WIDE_BELOW)} are read as they are.",
             code="too_large",
         )
-    data = await sandbox.read(path)
-    text = data[len(how.mark) :].decode(how.encoding, "replace")
-    return text.encode("utf-8", "replace")
+    return how.as_utf8(await sandbox.read(path))
 
 
 class _Taker:

@@ -1,4 +1,4 @@
-"""Lines as a model reads them: decoded, clipped, numbered."""
+"""Lines as a model reads them: decoded, clipped, numbered, with notes of what is not shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import codecs
 from dataclasses import dataclass
 from typing import Final
 
-from pegboard_files.line_page import Line
+from pegboard_files.line_page import Line, LinePage
+from pegboard_files.names import plural, size_text
 
+MAX_CHARS: Final = 50_000
+"""Characters shown at once; what is left out is told with the line to go on from."""
 _NUMBER_WIDTH: Final = 6
 
 
@@ -39,6 +42,25 @@ def show_line(line: Line, *, chars: int) -> ShownLine:
 def numbered(number: int, text: str) -> str:
     """Return a line with its number in front, as `cat -n` prints it."""
     return f"{number:>{_NUMBER_WIDTH}}\t{text}"
+
+
+def page_notes(page: LinePage, lines: list[ShownLine]) -> list[str]:
+    """Return what a reader of a page must know beside its lines."""
+    notes: list[str] = []
+    if not lines:
+        notes.append("the file is empty")
+    if page.following is not None:
+        last = page.first + len(lines) - 1
+        whole = f" of {page.total}" if page.total is not None else f"; {size_text(page.size)}"
+        notes.append(f"lines {page.first}-{last}{whole}; go on with offset={page.following}")
+    stray = sum(line.stray for line in lines)
+    if stray:
+        notes.append(f"{plural(stray, 'line')} not UTF-8, shown as Latin-1; the bytes are kept")
+    if page.format.wide:
+        notes.append(f"encoding {page.format.encoding}")
+    if page.crlf:
+        notes.append("lines end in CR LF")
+    return notes
 
 
 def _decode(raw: bytes, *, cut: bool) -> tuple[str, bool]:

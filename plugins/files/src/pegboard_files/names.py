@@ -25,9 +25,9 @@ def size_text(size: int) -> str:
     return f"{amount / 1024:.1f} TiB"
 
 
-def plural(count: int, noun: str) -> str:
-    """Return `1 line`, `2 lines`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Return `1 line`, `2 lines`; `many` is the plural of a noun that does not just add an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {many or f'{noun}s'}"
 
 
 def _escape(character: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,17 +12,16 @@ from pegboard import FileStat, Sandbox, SandboxError
 from pegboard_files.finding import ALWAYS_SKIPPED
 from pegboard_files.ignore import IgnoreFiles
 from pegboard_files.matcher import Hit, Matcher, OutOfTime
-from pegboard_files.text_format import PROBE, TextFormat, text_format
+from pegboard_files.text_format import PROBE, WIDE_BELOW, TextFormat, text_format
 
 PIECE: Final = 4 << 20
 _LONGEST_LINE: Final = 8 << 20
-_WIDE_BELOW: Final = 64 << 20
 _BATCH_BYTES: Final = 1 << 20
 _BATCH_FILES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLine:
     """A line that matches.
 
     Args:
@@ -55,7 +53,7 @@ class Search:
     limit: int
     context: int
     line_chars: int
-    hits: list[Found] = field(default_factory=list)
+    hits: list[FoundLine] = field(default_factory=list)
     files: int = 0
     ignored: int = 0
     binary: int = 0
@@ -68,7 +66,7 @@ class Search:
         """Whether nothing more is wanted."""
         return self.more or self.out_of_time
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FoundLine) -> None:
         """Keep a hit, or note that there are more than wanted."""
         if len(self.hits) >= self.limit:
             self.more = True
@@ -140,33 +138,26 @@ async def _one(
 
 async def _flush(search: Search, batch: list[tuple[str, bytes]]) -> None:
     if batch and not search.over:
-        files = list(batch)
-        await to_thread.run_sync(lambda: _in_turn(search, files))
+        await to_thread.run_sync(_in_turn, search, batch)
     batch.clear()
 
 
 async def _wide(sandbox: Sandbox, item: FileStat, search: Search, how: TextFormat) -> None:
-    if item.size > _WIDE_BELOW:
+    if item.size > WIDE_BELOW:
         search.refused += 1
         return
-    data = await sandbox.read(item.path)
-    text = data[len(how.mark) :].decode(how.encoding, "replace")
-    await _flush(search, [(item.path, text.encode("utf-8", "replace"))])
+    await _flush(search, [(item.path, how.as_utf8(await sandbox.read(item.path)))])
 
 
 async def _large(sandbox: Sandbox, path: str, search: Search, start: bytes, offset: int) -> None:
     window = _Window(search, path)
     piece = start
     while piece and not search.over:
-        await to_thread.run_sync(_bound(window.feed, piece))
+        await to_thread.run_sync(window.feed, piece)
         piece = await sandbox.read(path, offset=offset, limit=PIECE)
         offset += len(piece)
     if not search.over:
         await to_thread.run_sync(window.end)
-
-
-def _bound(function: Callable[[bytes], None], piece: bytes) -> Callable[[], None]:
-    return lambda: function(piece)
 
 
 def _in_turn(search: Search, files: list[tuple[str, bytes]]) -> None:
@@ -235,7 +226,7 @@ class _Window:
         self.number += self.text.count("\n", counted, stop)
         self.at = stop
 
-    def _found(self, hit: Hit) -> Found:
+    def _found(self, hit: Hit) -> FoundLine:
         before: tuple[str, ...] = ()
         after: tuple[str, ...] = ()
         lines = self.search.context
@@ -247,7 +238,7 @@ class _Window:
         line = clip_around(
             self.text[hit.start : hit.stop], hit.match - hit.start, self.search.line_chars
         )
-        return Found(self.path, self.number, line, before, after)
+        return FoundLine(self.path, self.number, line, before, after)
 
     def _clipped(self, text: str) -> tuple[str, ...]:
         lines = text.removesuffix("\n").split("\n") if text else []

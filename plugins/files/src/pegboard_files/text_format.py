@@ -6,8 +6,12 @@ import codecs
 from dataclasses import dataclass
 from typing import Final
 
+from pegboard import ToolFailure
+
 PROBE: Final = 8192
 """Bytes of the start that decide whether a file is text."""
+WIDE_BELOW: Final = 64 << 20
+"""Bytes up to which a UTF-16 or UTF-32 file is read, since it has to be read as a whole."""
 
 _MARKS: Final = (
     # the longer marks first: UTF-32 in little endian begins like UTF-16
@@ -58,7 +62,12 @@ class TextFormat:
     @property
     def wide(self) -> bool:
         """Whether a character is two or four bytes, so that lines can't be found in raw bytes."""
-        return self.encoding not in ("utf-8",)
+        return self.encoding != "utf-8"
+
+    def as_utf8(self, data: bytes) -> bytes:
+        """Return a whole file as UTF-8 without its mark; what is no character is replaced."""
+        text = data[len(self.mark) :].decode(self.encoding, "replace")
+        return text.encode("utf-8", "replace")
 
 
 def text_format(start: bytes) -> TextFormat | None:
@@ -71,6 +80,26 @@ def text_format(start: bytes) -> TextFormat | None:
         if start.startswith(mark):
             return TextFormat(encoding, mark)
     return None if b"\0" in start[:PROBE] else TextFormat("utf-8")
+
+
+def encoded(text: str, what: str) -> bytes:
+    """Return a text from a model as UTF-8.
+
+    Args:
+        text: The text.
+        what: Its name, for the message.
+
+    Raises:
+        ToolFailure: When it holds half a character.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolFailure(
+            f"The {what} holds a lone surrogate, which is no text.",
+            fix="Write that character as it is.",
+            code="invalid_arguments",
+        ) from error
 
 
 def binary_kind(start: bytes) -> str:

@@ -36,7 +36,6 @@ _PLAIN: Final = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED: Final = {value: f"\\{name}" for name, value in _PLAIN.items()}
 _UNSAFE: Final = re.compile(r'["\\\x00-\x1f]')
 _BARE: Final = re.compile(r"[^\s\"'{\[;][^\s;]*")
-_DECODER: Final = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +116,14 @@ def write_arguments(arguments: str) -> str:
     """Return raw JSON arguments as `key=value` pairs; what is no JSON object stays as it is."""
     try:
         value = json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     return " ".join(_pairs(value)) if isinstance(value, dict) else arguments
 
 
 def call_form(tool: ToolDeclaration) -> str:
     """Return how a tool is called, with its required arguments as placeholders."""
-    required = tool.parameters.get("required", ())
-    return " ".join([f"/{tool.name}", *(f"{name}=..." for name in required)])
+    return " ".join([f"/{tool.name}", *(f"{name}=..." for name in _required(tool))])
 
 
 def _pairs(arguments: Mapping[str, Any]) -> list[str]:
@@ -168,8 +166,10 @@ def _read_object(text: str, start: int) -> tuple[dict[str, Any], int]:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise _SyntaxError(error.pos, f"this is no valid JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:
-        raise _SyntaxError(start, "this JSON holds a number or a nesting beyond measure") from error
+    except RecursionError as error:
+        raise _SyntaxError(start, "this JSON is nested beyond measure") from error
+    except ValueError as error:
+        raise _SyntaxError(start, f"this is no JSON that can be meant: {error}") from error
     return value, end
 
 
@@ -247,7 +247,17 @@ def _json_or_none(text: str) -> tuple[Any] | None:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
+    raise ValueError(f"{constant} is no JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key is given twice")
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 
 
 def _gap(text: str, end: int, tools: Collection[str]) -> int | None:
@@ -287,9 +297,23 @@ def _next_line_call(text: str, position: int) -> int:
     return len(text) if found is None else found.end()
 
 
+def _properties(tool: ToolDeclaration) -> Mapping[str, Any]:
+    """Return the schemas of a tool's parameters; a schema that is none shall not cost the rest."""
+    found = tool.parameters.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _required(tool: ToolDeclaration) -> list[str]:
+    found = tool.parameters.get("required")
+    return (
+        [name for name in found if isinstance(name, str)]
+        if isinstance(found, (list, tuple))
+        else []
+    )
+
+
 def _wants_text(tool: ToolDeclaration | None, key: str) -> bool:
-    properties = tool.parameters.get("properties", {}) if tool else {}
-    schema = properties.get(key)
+    schema = _properties(tool).get(key) if tool else None
     return isinstance(schema, Mapping) and schema.get("type") == "string"
 
 
@@ -301,9 +325,7 @@ def _no_pair(
     if given:
         message += "; a value that holds blanks needs quotes"
         return _SyntaxError(position, message)
-    properties = list(tool.parameters.get("properties", ())) if tool else []
-    required = list(tool.parameters.get("required", ())) if tool else []
-    names = required or properties
+    names = (_required(tool) or list(_properties(tool))) if tool else []
     example = write_call(tool.name, {names[0]: found}) if tool and names else ""
     return _SyntaxError(position, message, example)
 

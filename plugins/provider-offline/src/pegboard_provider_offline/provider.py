@@ -142,7 +142,7 @@ def _within(
 def _usage(request: ChatRequest, answer: str, calls: tuple[ToolCall, ...]) -> Usage:
     read = sum(len(piece) for message in request.messages for piece in _pieces(message))
     read += sum(
-        len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+        len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters, default=str))
         for tool in request.tools
     )
     written = len(answer) + sum(len(call.name) + len(call.arguments) for call in calls)

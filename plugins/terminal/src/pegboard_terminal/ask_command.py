@@ -15,7 +15,7 @@ import click
 from pegboard import PegboardError, TurnOutcome
 from pegboard_terminal.channel import TerminalChannel
 from pegboard_terminal.command_session import CommandSession, choose_model
-from pegboard_terminal.piped_input import is_piped, read_request
+from pegboard_terminal.piped_input import is_terminal, read_request
 from pegboard_terminal.readers import PipeReader, PromptReader, Reader
 from pegboard_terminal.screen import Screen
 from pegboard_terminal.views import JsonView, TextView, View
@@ -174,7 +174,7 @@ def _channel(session: CommandSession, question: Question) -> TerminalChannel:
         if question.as_json
         else TextView(Screen(sys.stdout, sys.stderr, color=color), quiet=question.quiet)
     )
-    attended = not is_piped(sys.stdin) and sys.stderr.isatty() and not question.as_json
+    attended = is_terminal(sys.stdin) and sys.stderr.isatty() and not question.as_json
     reader: Reader = PromptReader() if attended else PipeReader(sys.stdin)
     # each question is a conversation of its own
     chat = f"ask-{secrets.token_hex(6)}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
 from pegboard import ChannelInfo, Delivery, InboundMessage, PegboardError, TurnOutcome
+from pegboard_terminal.piped_input import is_terminal
 from pegboard_terminal.readers import PipeReader, PromptReader, Reader
 from pegboard_terminal.screen import Screen
 from pegboard_terminal.views import TextView, View
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 NAME: Final = "terminal"
 SENDER: Final = "local"
 
+T = TypeVar("T")
 Submit = Callable[[InboundMessage], Awaitable[TurnOutcome]]
 
 
@@ -58,6 +61,7 @@ class TerminalChannel:
         self._reader = reader
         self._chat = chat
         self._turn: anyio.CancelScope | None = None
+        self._stopping = False
         self._reader_gone = False
         # a tool reports progress in its own context, in which the host leads output elsewhere
         self._own_context = copy_context()
@@ -92,6 +96,7 @@ class TerminalChannel:
         outcome = TurnOutcome(text="", status="cancelled")
         refused: PegboardError | None = None
         self._view.begin()
+        self._stopping = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._view.spin)
             with anyio.CancelScope() as self._turn:
@@ -110,17 +115,11 @@ class TerminalChannel:
 
     async def stream(self, chat: str, event: StreamEvent) -> None:
         """Show one event of the running turn."""
-        try:
-            self._own_context.run(self._view.show, event)
-        except BrokenPipeError:
-            # the host takes no offence at a channel that can't show an event, so say it otherwise
-            self._reader_gone = True
-            if self._turn is not None:
-                self._turn.cancel()
+        self._write(self._view.show, event)
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Show a reply."""
-        self._own_context.run(self._view.reply, message.text)
+        self._write(self._view.reply, message.text)
         return Delivery()
 
     async def ask(self, chat: str, question: str) -> bool:
@@ -136,32 +135,42 @@ class TerminalChannel:
         """Let Ctrl-C cancel the running turn and nothing else, for as long as the block runs.
 
         Raises:
-            KeyboardInterrupt: At Ctrl-C while no turn runs and no prompt is shown.
+            KeyboardInterrupt: At Ctrl-C while no turn runs and no prompt is shown, and at once when
+                a turn does not end that was told to.
         """
+        loop = asyncio.get_running_loop()
         left = False
-        failed: Exception | None = None
 
-        async def listen() -> None:
+        # a handler of Python's own: one of the event loop would wait for a tool that blocks it
+        def interrupted(*_: object) -> None:
             nonlocal left
-            with anyio.open_signal_receiver(signal.SIGINT) as signals:
-                async for _ in signals:
-                    if self._turn is not None:
-                        self._turn.cancel()
-                    elif not self._reader.prompts:
-                        left = True
-                        tasks.cancel_scope.cancel()
+            if self._turn is not None:
+                if self._stopping:
+                    raise KeyboardInterrupt
+                self._stopping = True
+                loop.call_soon_threadsafe(self._turn.cancel)
+            elif not self._reader.prompts:
+                left = True
+                loop.call_soon_threadsafe(scope.cancel)
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listen)
-            try:
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            with anyio.CancelScope() as scope:
                 yield
-            except Exception as error:
-                failed = error  # raised below: the task group would wrap it
-            tasks.cancel_scope.cancel()
-        if failed is not None:
-            raise failed
+        finally:
+            signal.signal(signal.SIGINT, before)
         if left:
             raise KeyboardInterrupt
+
+    def _write(self, write: Callable[[T], None], what: T) -> None:
+        """Show something; when the program that reads our output went away, end the turn."""
+        try:
+            self._own_context.run(write, what)
+        except BrokenPipeError:
+            # the host takes no offence at a channel that can't show something, so say it otherwise
+            self._reader_gone = True
+            if self._turn is not None:
+                self._turn.cancel()
 
 
 def open_channel(
@@ -176,6 +185,6 @@ def open_channel(
     """
     view = TextView(Screen(sys.stdout, sys.stderr, color=color))
     terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
-    attended = sys.stdin.isatty() and terminal is not None
+    attended = is_terminal(sys.stdin) and terminal is not None
     reader: Reader = PromptReader(history, words, terminal) if attended else PipeReader(sys.stdin)
     return TerminalChannel(view, reader, attended=attended, slash_commands=True)

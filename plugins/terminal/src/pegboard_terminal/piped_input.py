@@ -31,6 +31,11 @@ def is_piped(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and not stream.isatty()
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return True when `stream` is open and a terminal."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
 def read_request(
     words: tuple[str, ...], stream: TextIO | None, *, note: Callable[[str], None]
 ) -> str:
@@ -75,19 +80,28 @@ async def lines(stream: TextIO) -> AsyncIterator[str]:
     """Yield the lines of a pipe as they come; waiting can be cancelled.
 
     No thread reads: one that is blocked in a read would keep the process from ending.
+
+    Raises:
+        InputError: When a line is too long.
     """
     descriptor = stream.fileno()
-    rest = b""
+    rest = bytearray()
     waits = _may_block(descriptor)
-    while True:
+    chunk = b"first"
+    while chunk:
         if waits:
             await anyio.wait_readable(descriptor)
-        chunk = os.read(descriptor, _CHUNK)
-        *whole, rest = (rest + chunk).split(b"\n")
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:  # somebody else was quicker
+            continue
+        *whole, last = chunk.split(b"\n")
         for line in whole:
-            yield line.decode("utf-8", "replace")
-        if not chunk:
-            break
+            yield (bytes(rest) + line).decode("utf-8", "replace")
+            rest.clear()
+        rest += last
+        if len(rest) > MAX_BYTES:
+            raise _too_long("A line of standard input")
     if rest:
         yield rest.decode("utf-8", "replace")
 
@@ -108,10 +122,28 @@ def _may_block(descriptor: int) -> bool:
 
 
 def _read_all(stream: TextIO) -> str:
-    data = stream.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise InputError(
-            f"Standard input holds more than {MAX_BYTES // 1_000_000} MB.",
-            fix="save it in a file of the workspace and name the file in the question",
-        )
-    return data.decode("utf-8", "replace")
+    """Return what a pipe holds up to its end.
+
+    Read piece by piece: of a pipe that somebody made non-blocking one read returns what is there.
+    """
+    descriptor = stream.fileno()
+    waits = _may_block(descriptor)
+    data = bytearray()
+    while len(data) <= MAX_BYTES:
+        if waits:
+            select.select([descriptor], [], [])
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:  # somebody else was quicker
+            continue
+        if not chunk:
+            return data.decode("utf-8", "replace")
+        data += chunk
+    raise _too_long("Standard input")
+
+
+def _too_long(what: str) -> InputError:
+    return InputError(
+        f"{what} holds more than {MAX_BYTES // 1_000_000} MB.",
+        fix="save it in a file of the workspace and name the file in the question",
+    )

@@ -41,16 +41,18 @@ class PipeReader:
     """Every line of a pipe is a message; nobody answers questions.
 
     Args:
-        stream: Standard input.
+        stream: Standard input, or None when it is closed.
     """
 
     prompts = False
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     async def messages(self) -> AsyncIterator[str]:
         """Yield the lines."""
+        if self._stream is None:
+            return
         async for line in lines(self._stream):
             yield line.rstrip("\r")
 

@@ -35,17 +35,24 @@ class Screen:
         self.out_is_terminal = out.isatty()
         self._status_shown = False
         self._text_open = False
+        self._held = ""
 
     def text(self, piece: str) -> None:
         """Write a piece of an answer."""
+        if self.out_is_terminal:
+            # CR LF may come in two pieces
+            whole = self._held + piece
+            self._held = "\r" if whole.endswith("\r") else ""
+            piece = harmless(whole.removesuffix("\r"))
         if not piece:
             return
         self.clear_status()
-        self._write(self._out, harmless(piece) if self.out_is_terminal else piece)
+        self._write(self._out, piece)
         self._text_open = not piece.endswith("\n")
 
     def end_text(self) -> None:
         """Begin a new line unless there is one."""
+        self._held = ""
         if self._text_open:
             self._write(self._out, "\n")
             self._text_open = False

@@ -19,7 +19,7 @@ from pegboard_files.failing import path_errors
 from pegboard_files.globs import compile_filter
 from pegboard_files.matcher import Matcher
 from pegboard_files.names import plural, shown
-from pegboard_files.search import Found, Search, search_files
+from pegboard_files.search import FoundLine, Search, search_files
 
 LINE_CHARS: Final = 500
 
@@ -27,6 +27,7 @@ LINE_CHARS: Final = 500
 @tool(
     effects={"read"},
     category="file",
+    capability="orch:read",
     audience="owner",
     aliases=("grep", "search_files", "rg"),
     intents=tuple(
@@ -130,7 +131,7 @@ def _lines(search: Search) -> list[str]:
     return lines
 
 
-def _with_context(path: str, hits: list[Found], *, first: bool) -> list[str]:
+def _with_context(path: str, hits: list[FoundLine], *, first: bool) -> list[str]:
     """Return the lines of one file; what two matches share is shown once."""
     marked = {hit.line for hit in hits}
     texts: dict[int, str] = {}
@@ -160,7 +161,7 @@ def _left_out(search: Search) -> str:
     return f"; left out: {', '.join(parts)}" if parts else ""
 
 
-def _fact(hit: Found) -> dict[str, Any]:
+def _fact(hit: FoundLine) -> dict[str, Any]:
     fact: dict[str, Any] = {"path": hit.path, "line": hit.line, "text": hit.text}
     if hit.before or hit.after:
         fact |= {"before": list(hit.before), "after": list(hit.after)}

@@ -12,7 +12,7 @@ from pegboard_files.edit import Ambiguous, Edit, NotFound, plain_ends, replace_t
 from pegboard_files.failing import path_errors
 from pegboard_files.names import plural, shown, size_text
 from pegboard_files.nearest import nearest
-from pegboard_files.text_format import PROBE, binary_kind, text_format
+from pegboard_files.text_format import PROBE, binary_kind, encoded, text_format
 
 MAX_BYTES: Final = 10 << 20
 _LINES_NAMED: Final = 20
@@ -38,6 +38,7 @@ class _Reading:
 @tool(
     effects={"read", "fs_write"},
     category="file",
+    capability="orch:write",
     aliases=("edit_file", "edit", "str_replace", "replace_in_file"),
     intents=(
         "(replace|change) {old_string:quoted} (with|by|to|into) {new_string:quoted} "
@@ -107,14 +108,7 @@ def _check(old: str, new: str) -> None:
             code="no_change",
         )
     for text in (old, new):
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ToolFailure(
-                "The text holds a lone surrogate, which is no text.",
-                fix="Write that character as it is.",
-                code="invalid_arguments",
-            ) from error
+        encoded(text, "text")
 
 
 def _readings(path: str, data: bytes, encoding: str | None) -> tuple[bytes, list[_Reading]]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files.failing import path_errors
 from pegboard_files.line_page import LinePage, read_page
-from pegboard_files.lines import ShownLine, numbered, show_line
-from pegboard_files.names import plural, shown, size_text
-
-MAX_CHARS: Final = 50_000
-"""Characters shown at once; what is left out is told with the line to go on from."""
+from pegboard_files.lines import MAX_CHARS, ShownLine, numbered, page_notes, show_line
+from pegboard_files.names import plural, shown
 
 
 @tool(
     effects={"read"},
     category="file",
+    capability="orch:read",
     audience="owner",
     aliases=("read_file", "read", "view_file", "cat"),
     intents=(
@@ -91,22 +89,3 @@ def _result(path: str, page: LinePage, lines: list[ShownLine]) -> ToolResult:
         structured={**facts, "lines": [line.text for line in lines]},
         details=facts,
     )
-
-
-def page_notes(page: LinePage, lines: list[ShownLine]) -> list[str]:
-    """Return what a reader of a page must know beside its lines."""
-    notes: list[str] = []
-    if not lines:
-        notes.append("the file is empty")
-    if page.following is not None:
-        last = page.first + len(lines) - 1
-        whole = f" of {page.total}" if page.total is not None else f"; {size_text(page.size)}"
-        notes.append(f"lines {page.first}-{last}{whole}; go on with offset={page.following}")
-    stray = sum(line.stray for line in lines)
-    if stray:
-        notes.append(f"{plural(stray, 'line')} not UTF-8, shown as Latin-1; the bytes are kept")
-    if page.format.wide:
-        notes.append(f"encoding {page.format.encoding}")
-    if page.crlf:
-        notes.append("lines end in CR LF")
-    return notes

@@ -10,7 +10,6 @@ from pegboard import (
     Sandbox,
     SandboxError,
     ToolContext,
-    ToolFailure,
     ToolHelp,
     ToolResult,
     tool,
@@ -18,6 +17,7 @@ from pegboard import (
 from pegboard_files.diff import unified_diff
 from pegboard_files.failing import path_errors
 from pegboard_files.names import plural, shown, size_text
+from pegboard_files.text_format import encoded
 
 _COMPARED: Final = 1 << 20
 """Bytes up to which the old content is read for the difference."""
@@ -26,6 +26,7 @@ _COMPARED: Final = 1 << 20
 @tool(
     effects={"read", "fs_write"},
     category="file",
+    capability="orch:write",
     aliases=("write_file", "write", "create_file"),
     intents=(
         "(write|put|save) {content:quoted} (to|into|in) [the] [file] {path:path}",
@@ -50,14 +51,7 @@ async def file_write(
 
     Missing folders are made. Mode and owner of an existing file are kept.
     """
-    try:
-        data = content.encode()
-    except UnicodeEncodeError as error:
-        raise ToolFailure(
-            "The content holds a lone surrogate, which is no text.",
-            fix="Write that character as it is.",
-            code="invalid_arguments",
-        ) from error
+    data = encoded(content, "content")
     async with path_errors(ctx.sandbox, path):
         created, before = await _before(ctx.sandbox, path)
         await ctx.sandbox.write(path, data)

@@ -14,6 +14,7 @@ from pegboard_files.names import plural, shown
 @tool(
     effects={"read"},
     category="file",
+    capability="orch:read",
     audience="owner",
     aliases=("glob", "find_files", "find"),
     intents=(

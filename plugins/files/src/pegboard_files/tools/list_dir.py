@@ -24,6 +24,7 @@ MAX_DEPTH: Final = 10
 @tool(
     effects={"read"},
     category="file",
+    capability="orch:read",
     audience="owner",
     aliases=("ls", "list_directory", "list_files"),
     intents=(
@@ -58,7 +59,7 @@ async def list_dir(
     if not entries:
         lines.append("[the folder is empty]")
     if listing.more:
-        lines.append(f"[more than {plural(limit, 'entry').replace('entrys', 'entries')}]")
+        lines.append(f"[more than {plural(limit, 'entry', 'entries')}]")
     return ToolResult(
         output="\n".join(lines),
         structured={

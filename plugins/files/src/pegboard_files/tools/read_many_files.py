@@ -20,9 +20,8 @@ from pegboard_files.failing import path_errors
 from pegboard_files.finding import find_files
 from pegboard_files.globs import compile_globs, is_glob
 from pegboard_files.line_page import read_page
-from pegboard_files.lines import numbered, show_line
+from pegboard_files.lines import MAX_CHARS, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown
-from pegboard_files.tools.file_read import MAX_CHARS, page_notes
 
 MAX_FILES: Final = 100
 _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
@@ -31,6 +30,7 @@ _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
 @tool(
     effects={"read"},
     category="file",
+    capability="orch:read",
     audience="owner",
     intents=("read [all] [the] files {paths:glob}", "read all [the] [files] {paths:glob} [files]"),
     limits=OutputLimits(chars=64_000, keep="head"),
