@@ -1,26 +1,28 @@
 """Write the generated pages of `docs/reference`; with `--check`, fail when one is stale.
 
 Sources: the hook specifications, the contracts' docstrings, the config schema, the command line's
-    own help and
-the manifests of the plugins in this repository.
+own help, and the manifests of the plugins in this repository.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import inspect
 import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pegboard.config.schema import CORE_SCHEMA
-from pegboard.contracts import context, errors, hook_events, hookspecs, provider
+from pegboard import sandboxes
+from pegboard.config.core_schema import CORE_SCHEMA
+from pegboard.contracts import context, errors, hook_events, hookspecs, provider, sandbox, stream
 from pegboard.contracts.tool import ToolSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +50,8 @@ def pages() -> dict[Path, str]:
     texts = {
         "hooks.md": hooks_page(),
         "context.md": context_page(),
+        "events.md": events_page(),
+        "sandboxes.md": sandboxes_page(),
         "config.md": config_page(),
         "plugins.md": plugins_page(),
         "commands.md": commands_page(),
@@ -80,6 +84,43 @@ def context_page() -> str:
     kinds = (context.ToolContext, context.CallInfo, context.PluginContext, context.Family)
     more = (context.ModelAccess, context.Runs, context.RunSpec, context.RunResult, context.Reply)
     return "\n\n".join(["# What a tool may use", *(_any_class(kind) for kind in (*kinds, *more))])
+
+
+def events_page() -> str:
+    """Return the page of the events that a turn streams."""
+    parts = [
+        "# Events of a turn",
+        "What `pegboard ask --json` prints, one JSON object a line, and what a channel's optional "
+        "method `stream(chat, event)` is given. `type` comes first; readers ignore types and "
+        "fields that they do not know, for more may come.",
+    ]
+    for item in stream.StreamEvent.__args__:
+        fields = [f"- `{field.name}: {field.type}`" for field in dataclasses.fields(item)]
+        parts.append("\n".join([f"## `{item.type}`", "", _prose(item), "", *fields]))
+    return "\n\n".join(parts)
+
+
+def sandboxes_page() -> str:
+    """Return the page for authors of sandboxes: the contract, and the module they may build on."""
+    contract = (
+        *(sandbox.SandboxBackend, sandbox.SandboxInfo, sandbox.SandboxSpec, sandbox.Grant),
+        *(sandbox.Sandbox, sandbox.SandboxReport, sandbox.FileStat, sandbox.Command),
+        *(sandbox.Completed, sandbox.Captured),
+    )
+    return "\n\n".join(
+        [
+            "# Sandboxes",
+            "A sandbox type is contributed with `@plugin.sandbox(name, confines_commands=..., "
+            "preference=...)` over a factory `(context, settings)` that returns a "
+            "`SandboxBackend`. The two facts are in the manifest, so that a host can choose "
+            "without importing. `pegboard plugins new NAME --kind sandbox` renders a tested one.",
+            "## The contract",
+            *(_any_class(kind) for kind in contract),
+            "## The module `pegboard.sandboxes`",
+            inspect.cleandoc(sandboxes.__doc__ or ""),
+            "\n".join(_public(sandboxes)),
+        ]
+    )
 
 
 def config_page() -> str:
@@ -131,6 +172,17 @@ def errors_page() -> str:
     return "\n".join([*head, "| exit | code | meaning |", "| --- | --- | --- |", *rows])
 
 
+def _public(module: Any) -> Iterable[str]:
+    """Yield a line for each public class, its methods, and each function of a module."""
+    for name in module.__all__:
+        item = getattr(module, name)
+        if inspect.isclass(item):
+            yield f"- `{name}{_signature(item).removesuffix(' -> None')}`: {_first_line(item)}"
+            yield from (f"  {line}" for line in _members(item))
+        elif inspect.isfunction(item):
+            yield f"- `{name}{_signature(item)}`: {_first_line(item)}"
+
+
 def _hooks(kinds: Mapping[str, str]) -> Iterable[str]:
     for name, kind in kinds.items():
         function = getattr(hookspecs, name)
@@ -156,30 +208,52 @@ def _dataclass(kind: type) -> str:
 
 def _protocol(kind: type) -> str:
     lines = [f"### {kind.__name__}", "", _prose(kind), ""]
-    lines += [f"- `{name}: {value}`" for name, value in kind.__annotations__.items()]
-    for name, function in vars(kind).items():
-        if isinstance(function, property):
-            returned = inspect.signature(function.fget).return_annotation  # type: ignore[arg-type]
-            lines.append(f"- `{name}: {returned}`: {_first_line(function)}")
-        if inspect.isfunction(function) and not name.startswith("_"):
+    told = _attribute_docs(kind)
+    for name, value in kind.__annotations__.items():
+        lines.append(f"- `{name}: {value}`" + (f": {told[name]}" if name in told else ""))
+    return "\n".join([*lines, *_members(kind)])
+
+
+def _attribute_docs(kind: type) -> dict[str, str]:
+    """Return the strings that stand below the attributes of a class, by the attribute's name."""
+    (definition,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for attribute, below in pairwise(definition.body):
+        if isinstance(attribute, ast.AnnAssign) and isinstance(below, ast.Expr):
+            found[ast.unparse(attribute.target)] = ast.literal_eval(below.value)
+    return found
+
+
+def _members(kind: type) -> Iterable[str]:
+    """Yield a line for each public property and method that a class defines itself."""
+    for name, member in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property):
+            returned = inspect.signature(member.fget).return_annotation  # type: ignore[arg-type]
+            yield f"- `{name}: {returned}`: {_first_line(member)}"
+            continue
+        function = getattr(member, "__func__", member)  # of a class method
+        if inspect.isfunction(function):
             prefix = "async " if inspect.iscoroutinefunction(function) else ""
-            signature = _signature(function).replace("self, ", "")
-            lines.append(
-                f"- `{prefix}{name}{signature.replace('(self)', '()')}`: {_first_line(function)}"
-            )
-    return "\n".join(lines)
+            signature = re.sub(r"\((self|cls)(, )?", "(", _signature(function))
+            yield f"- `{prefix}{name}{signature}`: {_first_line(function)}"
 
 
 def _signature(function: Any) -> str:
     """Return a signature whose annotations are not in quotes."""
-    return re.sub(r"'([^']+)'", r"\1", str(inspect.signature(function)))
+    return re.sub(r"(?<=[:>] )(['\"])(.+?)\1", r"\2", str(inspect.signature(function)))
 
 
 def _prose(kind: type) -> str:
-    """Return a class's docstring, its `Args:` block as a list that Markdown shows as written."""
+    """Return a class's docstring, with its `Args:` or `Raises:` block shown as it is written."""
     text = inspect.getdoc(kind) or ""
-    before, mark, arguments = text.partition("\nArgs:\n")
-    return f"{before}\n```text\n{inspect.cleandoc(arguments)}\n```" if mark else text
+    for mark, heading in (("\nArgs:\n", ""), ("\nRaises:\n", "Raises:\n\n")):
+        before, found, block = text.partition(mark)
+        if found:
+            return f"{before}\n{heading}```text\n{inspect.cleandoc(block)}\n```"
+    return text
 
 
 def _first_line(item: Any) -> str:
@@ -195,6 +269,7 @@ def _config_rows(schema: Mapping[str, Any], prefix: str) -> Iterable[str]:
             continue
         default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
         yield f"| `{key}` | {value.get('description', '')} | {default} |"
+        yield from _config_rows(value.get("items", {}), f"{key}[].")
 
 
 def _plugin(manifest: Mapping[str, Any]) -> str:
