@@ -209,6 +209,16 @@ async def test_a_plain_function_that_holds_up_the_host_is_named(table):
     assert "must be an `async def`" in what
 
 
+async def test_code_that_blocks_in_an_async_hook_is_named(table):
+    async def blocks(event):
+        time.sleep(0.06)
+
+    table.add("slow", "pegboard_event", blocks)
+    await table.make(timeout_s=0.05).observe(HostStopping())
+    ((who, what),) = table.reports
+    assert (who, "held up the host" in what) == ("slow", True)
+
+
 def arguments(**values):
     return ToolArgumentsEvent(call="1", tool=TOOL, arguments=values, caller=CALLER)
 
@@ -319,6 +329,13 @@ async def test_a_guard_that_can_not_answer_denies_and_says_how_to_go_on(table, f
     assert "plugin watch" in answer.reason
     assert words in answer.reason
     assert answer.fix == "pegboard plugins disable watch"
+
+
+async def test_a_guard_that_let_a_call_pass_too_late_denies_it(table):
+    table.add("watch", "pegboard_tool_guard", lambda event: time.sleep(0.06))
+    answer = await table.make(timeout_s=0.05).guard("pegboard_tool_guard", GUARD)
+    assert isinstance(answer, Deny)
+    assert "no answer within 0.05 s" in answer.reason
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.INCOMPATIBLE, State.MISSING_NEED])

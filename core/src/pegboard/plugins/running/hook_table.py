@@ -46,6 +46,7 @@ _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "pegboard_message_out": ("chat", "thread"),
 }
 """Fields of a message that say whose it is; a hook can't move words to somebody else."""
+_GUARDS: Final = frozenset(name for name, kind in BEHAVIOUR_HOOKS.items() if kind == "guard")
 _MESSAGES: Final = (InboundMessage, OutboundMessage)
 _OWN_WILL: Final = frozenset({State.DISABLED, State.UNTRUSTED})
 """States that the operator chose: guards of such plugins are not missed."""
@@ -175,13 +176,16 @@ class HookTable:
             result = function(event)
             if result is not None and hasattr(result, "__await__"):
                 with anyio.fail_after(self._timeout_s):
-                    return await result
+                    result = await result
         if time.perf_counter() - began > self._timeout_s:
+            # code that blocks can't be stopped, only noticed; a guard's late word counts as no
             self._report(
                 entry.plugin_id,
                 f"{entry.hook} held up the host for more than {self._timeout_s:g} s; "
-                "a hook that waits must be an `async def`",
+                "a hook that waits must be an `async def` and await",
             )
+            if entry.hook in _GUARDS:
+                raise TimeoutError
         return result
 
     async def _judge(self, entry: _Entry, event: Any) -> Ask | Deny | None:
