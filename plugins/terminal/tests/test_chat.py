@@ -155,3 +155,10 @@ def test_a_closed_standard_input_ends_the_talk(pegboard) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"), [("/echo text=one", 0), ("/broken", 8), ("/broken\n/echo text=two", 0)]
+)
+def test_a_script_learns_how_its_last_turn_ended(pegboard, lines: str, code: int) -> None:
+    assert pegboard.run("chat", stdin=lines).returncode == code

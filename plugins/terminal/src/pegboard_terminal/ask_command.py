@@ -15,6 +15,7 @@ import click
 from pegboard import PegboardError, TurnOutcome
 from pegboard_terminal.channel import TerminalChannel
 from pegboard_terminal.command_session import CommandSession, choose_model
+from pegboard_terminal.exit_code import INTERRUPTED, RUN_FAILED, TOOLS_FAILED, exit_code
 from pegboard_terminal.piped_input import is_terminal, read_request
 from pegboard_terminal.readers import PipeReader, PromptReader, Reader
 from pegboard_terminal.screen import Screen
@@ -23,9 +24,6 @@ from pegboard_terminal.views import JsonView, TextView, View
 if TYPE_CHECKING:
     from pegboard import Caller, Host
 
-RUN_FAILED: Final = 7
-TOOLS_FAILED: Final = 8
-INTERRUPTED: Final = 130
 
 _HELP: Final = f"""Ask the agent once and print its answer.
 
@@ -122,16 +120,6 @@ def ask(
             JsonView(sys.stdout).error(error.to_dict())
         raise
     ctx.exit(exit_code(outcome))
-
-
-def exit_code(outcome: TurnOutcome) -> int:
-    """Return the exit code that tells a script how a turn ended."""
-    if outcome.status == "cancelled":
-        return INTERRUPTED
-    if outcome.status != "done":
-        return int((outcome.error or {}).get("exit_code", RUN_FAILED))
-    failed = 0 < outcome.tool_calls == outcome.tool_failures
-    return TOOLS_FAILED if failed else 0
 
 
 async def _answer(session: CommandSession, question: Question) -> TurnOutcome:

@@ -57,6 +57,7 @@ class TerminalChannel:
             slash_commands=slash_commands,
             streaming=True,
         )
+        self.last: TurnOutcome | None = None
         self._view = view
         self._reader = reader
         self._chat = chat
@@ -77,7 +78,7 @@ class TerminalChannel:
                 if not text.strip():
                     continue
                 try:
-                    await self.take_turn(inbox.submit, text)
+                    self.last = await self.take_turn(inbox.submit, text)
                 except PegboardError as error:
                     self._view.error(error.to_dict())
 

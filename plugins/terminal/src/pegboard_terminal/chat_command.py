@@ -12,9 +12,10 @@ import click
 
 from pegboard_terminal.channel import TerminalChannel, open_channel
 from pegboard_terminal.command_session import CommandSession, choose_model
+from pegboard_terminal.exit_code import exit_code
 
 if TYPE_CHECKING:
-    from pegboard import Host
+    from pegboard import Host, TurnOutcome
 
 _GREETING: Final = "Type a message. /help lists commands, Ctrl-C stops a turn, Ctrl-D leaves."
 _COMMANDS: Final = ("help", "new", "tools", "plugins", "why")
@@ -37,14 +38,17 @@ def chat(
     """Talk to the agent.
 
     Enter sends, Alt-Enter begins a new line, Ctrl-C stops the running turn, Ctrl-D leaves. When
-    standard input is a pipe, each of its lines is a message.
+    standard input is a pipe, each of its lines is a message, and the exit code is that of the last.
     """
     session: CommandSession = ctx.obj
     choose_model(session, provider, model)
-    session.run(partial(_talk, session, workspace))
+    last = session.run(partial(_talk, session, workspace))
+    if last is not None:
+        ctx.exit(exit_code(last))
 
 
-async def _talk(session: CommandSession, workspace: Path | None) -> None:
+async def _talk(session: CommandSession, workspace: Path | None) -> TurnOutcome | None:
+    """Talk to the end; return how the last turn of a script ended, or None for a person."""
     async with session.open_host(workspace) as host:
         channel = open_channel(
             history=host.config.paths.state / "terminal" / "history",
@@ -57,6 +61,7 @@ async def _talk(session: CommandSession, workspace: Path | None) -> None:
         # what a tool prints is no answer
         with redirect_stdout(sys.stderr):
             await host.run_channel(channel)
+    return None if channel.info.attended else channel.last
 
 
 async def _ask_trust(host: Host, channel: TerminalChannel) -> None:
