@@ -34,7 +34,7 @@ def test_a_plugin_is_made_installed_used_disabled_and_uninstalled(overlay, tmp_p
     assert "2 lines, 3 words" in events[-1]["text"]
 
     run("pegboard", "plugins", "disable", "weather")
-    run("pegboard", "tools", "call", "weather_count", "path=notes.txt", code=8)
+    run("pegboard", "tools", "call", "weather_count", "path=notes.txt", code=4)
     assert "weather_count" not in run("pegboard", "tools", "list")
     run("pegboard", "plugins", "enable", "weather")
     run("pegboard", "tools", "call", "weather_count", "path=notes.txt")

@@ -40,6 +40,8 @@ def test_the_workflow_can_be_left_out(tmp_path: Path) -> None:
         ("-", "pegboard plugins new my-plugin "),
         ("w" * 41, f"pegboard plugins new {'w' * 40} "),
         ("files", "pegboard plugins new my-files "),
+        ("core", "pegboard plugins new my-core "),
+        ("disabled", "pegboard plugins new my-disabled "),
     ],
 )
 def test_a_name_that_is_not_possible_gets_another(tmp_path: Path, name: str, fix: str) -> None:

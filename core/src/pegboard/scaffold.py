@@ -42,6 +42,7 @@ def render(
 
 
 def _check(kind: str, name: str, folder: Path) -> None:
+    from pegboard.config.core_schema import CORE, RESERVED
     from pegboard.plugins.discovery.first_party import FIRST_PARTY
 
     if kind not in KINDS:
@@ -52,9 +53,9 @@ def _check(kind: str, name: str, folder: Path) -> None:
             f"a letter first, at most {_LONGEST_NAME} characters.",
             fix=f"pegboard plugins new {_possible(name)} --kind {kind}",
         )
-    if name in FIRST_PARTY:
+    if name in FIRST_PARTY or name in RESERVED or name == CORE:
         raise UsageError(
-            f"{name!r} is the id of a plugin that Pegboard ships.",
+            f"{name!r} is an id that Pegboard keeps for itself.",
             fix=f"pegboard plugins new my-{name} --kind {kind}",
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -284,3 +284,10 @@ def test_settings_of_a_folder_count_once_it_is_trusted(here):
     }
     assert here.run("trust", "--forget").code == 0
     assert here.run("trust", "--forget").code == 2
+
+
+def test_a_refused_value_names_the_command_that_was_used(here):
+    ended = here.run("config", "set", "agent.max_steps", "abc")
+    assert ended.code == 3
+    assert "command line" not in ended.err
+    assert "pegboard config set agent.max_steps VALUE" in ended.err

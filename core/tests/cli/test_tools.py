@@ -250,3 +250,18 @@ def test_a_tool_that_is_stuck_in_a_thread_does_not_keep_the_command(here):
     ended = here.run("tools", "call", "wait")  # would be stopped by the test's own limit
     assert ended.code == 8
     assert "0.3 s" in ended.err
+
+
+def test_a_tool_of_a_disabled_plugin_is_explained_to_a_person(weather):
+    weather.run("plugins", "disable", "weather")
+    ended = weather.run("tools", "call", "echo", "text=hi")
+    assert ended.code == 4
+    assert "comes from the plugin weather" in ended.err
+    assert "pegboard plugins enable weather" in ended.err
+
+
+def test_a_guest_is_not_told_which_plugin_would_bring_a_tool(weather):
+    weather.run("plugins", "disable", "weather")
+    ended = weather.run("tools", "call", "echo", "text=hi", "--as", "guest")
+    assert ended.code == 8
+    assert "weather" not in ended.err

@@ -170,7 +170,10 @@ def _refuse_wrong(session: Session, key: str, value: Any) -> None:
         problem for problem in problems(trial.config, trial.boot) if problem not in before
     ]
     if new:
-        raise ConfigError(f"{key} is unchanged: {new[0].message}", fix=new[0].fix)
+        # the trial value was handed over like an option, but nobody gave one
+        message = new[0].message.removesuffix(" (set in command line)")
+        fix = f"pegboard config set {key} VALUE" if new[0].path == key else new[0].fix
+        raise ConfigError(f"{key} is unchanged: {message}", fix=fix)
 
 
 def _refuse_unknown(session: Session, key: str) -> None:

@@ -17,6 +17,7 @@ from pegboard.cli.session import Session, json_option
 from pegboard.cli.tools.arguments import arguments_of
 from pegboard.cli.tools.options import as_option, workspace_option
 from pegboard.contracts.effects import Trust
+from pegboard.contracts.errors import PluginError
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.tools.fence import unfenced
 
@@ -69,6 +70,8 @@ def command(
     async def call() -> ToolResult:
         async with session.open_host(workspace) as host:
             tool = host.registry.find(name)
+            if tool is None and trust != "guest":
+                _refuse_absent(host, name)
             given = arguments_of(arguments, tool.spec.parameters if tool else {})
             attended = session.output.interactive()
             caller = host.local_caller(as_guest=trust == "guest", attended=attended)
@@ -89,6 +92,21 @@ def command(
         _print(session.output, result)
     if result.error is not None:
         ctx.exit(exit_codes.TOOL)
+
+
+def _refuse_absent(host: Host, name: str) -> None:
+    """Raise when a plugin that can't be used now brings the tool: a person wants to know."""
+    for record in host.records:
+        if record.usable or record.manifest is None:
+            continue
+        for tool in record.manifest.tools:
+            names = (tool["name"], f"{record.id}:{tool['name']}", *tool.get("aliases", ()))
+            if name in names:
+                raise PluginError(
+                    f"The tool {name!r} comes from the plugin {record.id} ({record.dist} "
+                    f"{record.version}), which is {record.state.value}: {record.reason}.",
+                    fix=record.fix,
+                )
 
 
 async def _run(
