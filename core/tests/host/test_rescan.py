@@ -76,6 +76,14 @@ async def test_what_was_installed_can_be_used_at_once(installation):
         assert await host.rescan() == ((), (), ())
 
 
+async def test_a_person_takes_over_what_came_from_a_chat(installation):
+    async with installation.host() as host:
+        assert await host.description.rescan() == "Nothing came or went."
+        installation.install("weather")
+        assert await host.description.rescan() == "- added: weather"
+        assert await call(host, "weather_hello") == "hello from weather"
+
+
 async def test_what_was_uninstalled_is_gone(installation):
     installation.install("weather")
     installation.install("plain", manifest=False)

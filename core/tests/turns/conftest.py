@@ -105,6 +105,9 @@ class HostData:
     async def plugins(self) -> list[tuple[str, str, str]]:
         return [("files", "active", ""), ("web", "missing-need", "no network")]
 
+    async def rescan(self) -> str:
+        return "- added: git"
+
     async def why(self, name: str, caller: Caller) -> str:
         return f"{name} is allowed for {caller.trust}: trust.class"
 

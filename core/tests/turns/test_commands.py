@@ -60,6 +60,7 @@ async def test_tools_lists_the_callers_own(say, guest) -> None:
 
 async def test_plugins_shows_states_and_reasons(say) -> None:
     assert await say("/plugins") == "- `files`: active\n- `web`: missing-need (no network)"
+    assert await say("/rescan") == "- added: git"
 
 
 async def test_why_needs_a_name(say) -> None:
@@ -74,7 +75,7 @@ async def test_a_command_with_words_too_many_does_nothing(bench, say) -> None:
     assert bench.history() != []
 
 
-@pytest.mark.parametrize("text", ["/new", "/stop", "/plugins", "/why shell"])
+@pytest.mark.parametrize("text", ["/new", "/stop", "/plugins", "/rescan", "/why shell"])
 async def test_a_guest_may_not_use_what_is_the_owners(bench, say, guest, text) -> None:
     bench.script("Hello!")
     await say("Hi")

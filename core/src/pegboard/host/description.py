@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from pegboard.contracts.caller import NO_FILTER, Caller
+from pegboard.plugins.decision.rescan import Changes
 from pegboard.plugins.running.activate import Activator
 from pegboard.policy.explain import explain
 from pegboard.tools.dispatch import Dispatcher
@@ -12,15 +13,23 @@ from pegboard.tools.registry import Registry
 
 
 class Description:
-    """Answers `/tools`, `/plugins` and `/why`; implements `CommandData`.
+    """Answers `/tools`, `/plugins`, `/rescan` and `/why`; implements `CommandData`.
 
     Args:
         registry: The tools.
         dispatcher: Holds the policy in force.
         activator: Knows the plugins' states.
+        look_again: Takes over what came or went.
     """
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, activator: Activator) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        dispatcher: Dispatcher,
+        activator: Activator,
+        look_again: Callable[[], Awaitable[Changes]],
+    ) -> None:
+        self._look_again = look_again
         self._registry = registry
         self._dispatcher = dispatcher
         self._activator = activator
@@ -35,6 +44,16 @@ class Description:
         return [
             (record.id, record.state.value, record.reason) for record in self._activator.records
         ]
+
+    async def rescan(self) -> str:
+        """Take over packages that came or went since the host started, and say which."""
+        changes = await self._look_again()
+        told = {"added": changes.added, "removed": changes.removed}
+        lines = [f"- {what}: {', '.join(ids)}" for what, ids in told.items() if ids]
+        if changes.changed:
+            names = ", ".join(changes.changed)
+            lines.append(f"- another version, in use after a restart: {names}")
+        return "\n".join(lines) or "Nothing came or went."
 
     async def why(self, name: str, caller: Caller) -> str:
         """Return the decision about a tool for this caller, with the rule that made it."""

@@ -64,7 +64,7 @@ class Host:
         self.dispatcher = parts.dispatcher
         self.instances: Instances = parts.instances
         self.folder_trust = FolderTrust(self.config.paths)
-        self.description = Description(self.registry, self.dispatcher, parts.activator)
+        self.description = Description(self.registry, self.dispatcher, parts.activator, self.rescan)
         self._parts = parts
         self._started = False
         self._rescanning = anyio.Lock()

@@ -1,4 +1,4 @@
-"""Commands that a person writes into a chat: `/help /new /stop /tools /plugins /why NAME`."""
+"""Commands that a person writes into a chat: `/help`, `/new`, `/why NAME` and the like."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class CommandData(Protocol):
 
     async def why(self, name: str, caller: Caller) -> str:
         """Return the decision about a tool for this caller, with the rule that made it."""
+        ...
+
+    async def rescan(self) -> str:
+        """Take over packages that came or went since the host started, and say which."""
         ...
 
 
@@ -66,6 +70,7 @@ _FACTS: Final = {
     "new": _Facts("begin a new conversation", operator=True),
     "stop": _Facts("stop the running turn", operator=True),
     "plugins": _Facts("list the plugins and their state", operator=True),
+    "rescan": _Facts("take over packages that were installed or removed", operator=True),
     "why": _Facts("tell why a tool may or may not be used", operator=True, argument="NAME"),
 }
 COMMAND_NAMES: Final = tuple(_FACTS)
@@ -109,6 +114,7 @@ class ChatCommands:
             "new": lambda: _new(conversation),
             "stop": lambda: _stop(conversation),
             "plugins": self._plugins,
+            "rescan": self._data.rescan,
             "why": lambda: self._data.why(command.argument, caller),
         }
         return await answers[command.name]()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pegboard import Host, TurnOutcome
 
 _GREETING: Final = "Type a message. /help lists commands, Ctrl-C stops a turn, Ctrl-D leaves."
-_COMMANDS: Final = ("help", "new", "tools", "plugins", "why")
+_COMMANDS: Final = ("help", "new", "tools", "plugins", "rescan", "why")
 _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
 
 
