@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -173,6 +174,31 @@ def test_uninstall_removes_the_package_and_keeps_settings_until_purge(here):
     assert "units" not in here.config.read_text() and "max_steps" in here.config.read_text()
     assert not data.exists()
     assert here.run("plugins", "list", "--json").json["plugins"] == []
+
+
+PURGED = """
+[providers.sky]
+[providers."my.sky"]
+type = "sky"
+[providers.full]
+type = "weather:sky"
+[providers.my]
+type = "other"
+[providers.my.sky]
+kept = true
+"""
+
+
+def test_purge_removes_every_instance_of_what_the_plugin_brought_and_nothing_else(here):
+    facts = [{"kind": "provider", "name": "sky", "summary": "", "config": None, "facts": {}}]
+    file = str(wheel(here.work, contributions=facts))
+    assert here.run("plugins", "install", "-y", file).code == 0
+    here.write_config(PURGED)
+    # the distribution may be named in any of its spellings
+    ended = here.run("plugins", "uninstall", "-y", "--purge", "Pegboard_Weather")
+    assert ended.code == 0, ended.err
+    left = tomllib.loads(here.config.read_text())
+    assert left == {"providers": {"my": {"type": "other", "sky": {"kept": True}}}}
 
 
 def test_uninstall_warns_of_plugins_that_need_it(here):

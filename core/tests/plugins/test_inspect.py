@@ -28,13 +28,15 @@ MANIFEST: dict[str, Any] = {
 }
 
 
-def make_wheel(folder, *, version="1.0", manifest=MANIFEST, extra=None, points=""):
+OWN = "[pegboard.plugins]\nweather = acme_weather.plugin:plugin\n"
+
+
+def make_wheel(folder, *, version="1.0", manifest=MANIFEST, extra=None, points="", own=OWN):
     file = folder / f"acme_weather-{version}-py3-none-any.whl"
     info = f"acme_weather-{version}.dist-info"
     head = (
         f"Metadata-Version: 2.3\nName: acme-weather\nVersion: {version}\nRequires-Dist: httpx\n\n"
     )
-    own = "[pegboard.plugins]\nweather = acme_weather.plugin:plugin\n"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("acme_weather/__init__.py", TRAP)
         archive.writestr("acme_weather/plugin.py", TRAP)
@@ -91,6 +93,42 @@ def test_what_runs_outside_of_pegboard_is_shown(tmp_path):
 def test_a_manifest_that_is_missing_or_broken_is_said(tmp_path, manifest, problem):
     found = inspect(str(make_wheel(tmp_path, manifest=manifest)))
     assert found.problems[0].startswith(problem)
+
+
+def test_a_manifest_where_no_host_looks_for_it_counts_for_nothing(tmp_path):
+    decoy = {"acme_weather/inner/plugin.py": TRAP}
+    points = "[pegboard.plugins]\nweather = acme_weather.inner.plugin:plugin\n"
+    file = make_wheel(tmp_path, extra=decoy, own=points)
+    found = inspect(str(file))
+    assert found.manifests == {}
+    assert "weather has no plugin.json: only running it tells what it brings" in found.problems
+
+
+def test_files_that_replace_others_as_they_are_installed_are_shown_and_count(tmp_path):
+    real = json.dumps({**MANIFEST, "secrets": ["everything"]})
+    extra = {
+        "acme_weather-1.0.data/purelib/acme_weather/plugin.json": real,
+        "acme_weather-1.0.data/data/lib/python3.11/site-packages/pegboard/__init__.py": TRAP,
+    }
+    found = inspect(str(make_wheel(tmp_path, extra=extra)))
+    assert found.manifests["weather"].secrets == ("everything",)
+    assert "acme_weather/plugin.json is there twice, and the last one counts" in found.problems
+    assert any("is written among the packages" in problem for problem in found.problems)
+
+
+def test_a_wheel_that_carries_another_ones_metadata_is_a_wheel(tmp_path):
+    extra = {"acme_weather/vendor/other-2.dist-info/METADATA": "Name: other\nVersion: 2\n"}
+    assert inspect(str(make_wheel(tmp_path, extra=extra))).dist == "acme-weather"
+
+
+def test_what_hides_in_a_folder_is_not_taken_for_a_part_of_it(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = 5\n")
+    hidden = tmp_path / ".venv" / "site-packages"
+    hidden.mkdir(parents=True)
+    (hidden / "editable.pth").write_text("import os")
+    assert inspect(str(tmp_path)).startup_files == ()
+    (tmp_path / "own.pth").write_text("import os")
+    assert inspect(str(tmp_path)).startup_files == ("own.pth",)
 
 
 def test_a_wheel_that_is_no_plugin_says_so(tmp_path):

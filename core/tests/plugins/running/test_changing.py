@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import anyio
 import pytest
@@ -46,6 +47,19 @@ async def test_the_end_of_the_host_during_an_import_is_no_crash_of_that_plugin(e
     assert list(environment.paths.plugin_failures.iterdir()) == []
     await anyio.sleep(0.6)  # the thread that was left alone has ended
     assert list(environment.paths.plugin_failures.iterdir()) == []
+
+
+async def test_an_end_that_is_asked_for_just_as_the_import_ends_is_not_lost(environment):
+    environment.add("greeter", GREETER)
+    environment.rewrite("greeter", "import time; time.sleep(0.1)\n" + GREETER)
+    async with environment.activator() as activator:
+        task = asyncio.create_task(activator.activate("greeter"))
+        await anyio.sleep(0.05)
+        time.sleep(0.3)  # the thread ends now, and the loop learns of it at its next turn
+        asyncio.get_running_loop().call_soon(activator._jobs["greeter"].ask_to_end)
+        with anyio.fail_after(5), pytest.raises(PluginError, match="it was stopped"):
+            await task
+        assert activator.active("greeter") is None
 
 
 async def test_a_plugin_that_was_asked_for_as_the_host_ends_is_not_imported(environment):

@@ -16,6 +16,7 @@ from pegboard.cli.plugins.view import broken, name_clashes
 from pegboard.cli.session import Session, json_option
 from pegboard.contracts.errors import PegboardError
 from pegboard.plugins.discovery.first_party import FIRST_PARTY
+from pegboard.plugins.discovery.scan import normalized
 
 if TYPE_CHECKING:
     from pegboard.plugins.decision.boot import Boot
@@ -135,14 +136,14 @@ def shorten(names: Sequence[str], most: int = 3) -> str:
 
 
 def _requirements(session: Session) -> Iterator[Finding]:
-    dists = {record.dist.lower().replace("_", "-"): record for record in session.boot.records}
+    dists = {normalized(record.dist): record for record in session.boot.records}
     try:
         lines = Pip(session.output, session.env).check()
     except PegboardError as error:
         yield Finding("warning", "pip", error.message, error.fix)
         return
     for line in lines:
-        record = dists.get(line.split(" ")[0].lower().replace("_", "-"))
+        record = dists.get(normalized(line.split(" ")[0]))
         if record is not None:
             fix = f"pip install --upgrade {record.dist}"
             yield Finding("broken", record.id, line, fix)

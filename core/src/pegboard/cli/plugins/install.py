@@ -18,6 +18,7 @@ from pegboard.cli.plugins.pip import Pip, Target, target_of
 from pegboard.cli.session import Session, json_option
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.plugins.discovery.first_party import package_of
+from pegboard.plugins.discovery.scan import normalized
 
 if TYPE_CHECKING:
     from pegboard.plugins.decision.boot import Boot
@@ -119,7 +120,7 @@ def _inspect(path: Path, target: Target) -> Inspection:
 def _warn_of_clashes(session: Session, boot: Boot, found: Inspection) -> None:
     """Say before the install which ids and tool names are taken already."""
     for record in boot.records:
-        if record.dist.lower() == found.dist.lower():
+        if normalized(record.dist) == normalized(found.dist):
             continue
         if record.id in found.plugins:
             tell(

@@ -16,6 +16,7 @@ from pegboard.cli.plugins.install import confirm
 from pegboard.cli.plugins.pip import Pip
 from pegboard.cli.session import Session, json_option
 from pegboard.config.edit import remove_item, unset
+from pegboard.config.keys import join_key
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.kinds import KINDS
@@ -64,7 +65,7 @@ def one(boot: Boot, name: str) -> PluginRecord:
         PluginError: When it is not installed.
         UsageError: When two distributions claim the id.
     """
-    by_dist = [record for record in boot.records if record.dist.lower() == name.lower()]
+    by_dist = [record for record in boot.records if normalized(record.dist) == normalized(name)]
     found = [record for record in boot.records if record.id == name] or by_dist
     if len(found) > 1:
         dists = " and ".join(record.dist for record in found)
@@ -117,8 +118,9 @@ def _instance_tables(session: Session, record: PluginRecord) -> list[str]:
         if kind is None or kind.section is None:
             continue
         for name, table in session.config.section(kind.section).items():
-            if isinstance(table, dict) and table.get("type", name) == fact.name:
-                tables.append(f"{kind.section}.{name}")
+            own = (fact.name, f"{record.id}:{fact.name}")
+            if isinstance(table, dict) and table.get("type", name) in own:
+                tables.append(join_key([kind.section, name]))
     return tables
 
 

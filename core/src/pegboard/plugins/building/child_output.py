@@ -41,13 +41,15 @@ def collect(process: subprocess.Popen[bytes], *, timeout_s: float) -> Output:
     with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
         selector.register(process.stdout, selectors.EVENT_READ, answer)
         selector.register(process.stderr, selectors.EVENT_READ, errors)
-        while process.poll() is None and time.monotonic() < deadline:
-            _read(selector, _LOOK_S)
-            del errors[:-_TAIL]
-            if len(answer) > _MOST:
-                break
-        timed_out = process.poll() is None
-        _kill_session(process)
+        try:
+            while process.poll() is None and time.monotonic() < deadline:
+                _read(selector, _LOOK_S)
+                del errors[:-_TAIL]
+                if len(answer) > _MOST:
+                    break
+            timed_out = process.poll() is None
+        finally:  # also at a Ctrl-C, which does not reach a session of its own
+            _kill_session(process)
         for _ in range(_MOST // _CHUNK):  # what was still in the pipes
             if not _read(selector, 0):
                 break

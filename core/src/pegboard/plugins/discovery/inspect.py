@@ -13,16 +13,23 @@ from pegboard.contracts.errors import ManifestError, UsageError
 from pegboard.plugins.discovery.dist_info import GROUP, normalized, read_metadata, read_sections
 from pegboard.plugins.discovery.manifest import FILE_NAME, Manifest, parse
 from pegboard.plugins.discovery.scan import FoundPlugin, scan
+from pegboard.plugins.discovery.wheel_files import (
+    STARTUP_MODULES,
+    is_script,
+    overwriting,
+    packages,
+    place,
+    runs_at_start,
+)
 
 SCRIPT_GROUPS: Final = ("console_scripts", "gui_scripts")
-_STARTUP_MODULES: Final = ("sitecustomize.py", "usercustomize.py")
 _LARGEST_FILE: Final = 4_000_000
 _EDITABLE: Final = ("_editable_impl_", "__editable__")
 """How build tools name the link of an editable install: it is the install, not what it brings."""
 _REQUIREMENT: Final = re.compile(r"(?P<name>[^<>=!~;]+)(?P<bounds>[^;]+)(?P<marker>.*)")
 
-ReadText = Callable[[str], str | None]
-"""Return the text of a file by its path inside the target, or None when it is not there."""
+ReadManifest = Callable[[str], tuple[str, str] | None]
+"""Return path and text of the manifest that a host would read for an entry point, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,17 +145,31 @@ def diff(old: Inspection, new: Inspection) -> list[str]:
 
 def _wheel(file: Path) -> Inspection:
     import zipfile
+    import zlib
 
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
+            places = {place(name): name for name in names}
 
-            def read(name: str) -> str | None:
-                if name not in names or archive.getinfo(name).file_size > _LARGEST_FILE:
+            def read(path: str) -> str | None:
+                name = places.get(path)
+                if name is None or archive.getinfo(name).file_size > _LARGEST_FILE:
                     return None
                 return archive.read(name).decode("utf-8", "replace")
 
-            heads = [name for name in names if name.endswith(".dist-info/METADATA")]
+            def manifest(value: str) -> tuple[str, str] | None:
+                folder = _deepest(
+                    value, lambda path: any(item.startswith(f"{path}/") for item in places)
+                )
+                text = None if folder is None else read(f"{folder}/{FILE_NAME}")
+                return None if text is None else (f"{folder}/{FILE_NAME}", text)
+
+            heads = [
+                name
+                for name in names
+                if name.endswith(".dist-info/METADATA") and name.count("/") == 1
+            ]
             if len(heads) != 1:
                 raise UsageError(
                     f"{file} is no wheel: it has {len(heads)} METADATA files instead of one",
@@ -158,9 +179,17 @@ def _wheel(file: Path) -> Inspection:
             meta = read_metadata(read(heads[0]) or "", info.rstrip("/"))
             sections = read_sections(read(f"{info}entry_points.txt") or "")
             inspection = _made(
-                str(file), "wheel", meta.name, meta.version, meta.requires, sections, names, read
+                str(file),
+                "wheel",
+                meta.name,
+                meta.version,
+                meta.requires,
+                sections,
+                names,
+                manifest,
+                overwriting(names),
             )
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{file} can't be read as a wheel: {error}", fix="pip wheel .") from error
     return inspection
 
@@ -185,22 +214,24 @@ def _folder(folder: Path) -> Inspection:
         **{name: _texts(items) for name, items in _table(project.get("entry-points")).items()},
     }
     root = folder / "src" if (folder / "src").is_dir() else folder
-    names = [item.relative_to(root).as_posix() for item in sorted(root.rglob("*.pth"))]
-    names += [name for name in _STARTUP_MODULES if (root / name).exists()]
+    files = [item.relative_to(root) for item in sorted(root.rglob("*.pth"))]
+    # what hides, an environment say, is not part of what is built
+    names = [file.as_posix() for file in files if not any(part[0] == "." for part in file.parts)]
+    names += [name for name in STARTUP_MODULES if (root / name).exists()]
 
-    def read(name: str) -> str | None:
-        inside = root / name
-        return inside.read_text("utf-8", "replace") if inside.is_file() else None
+    def manifest(value: str) -> tuple[str, str] | None:
+        inner = _deepest(value, lambda path: (root / path).is_dir())
+        return None if inner is None else _text_of(root / inner / FILE_NAME)
 
     return _made(
         str(folder),
         "folder",
         str(project.get("name", "")),
         str(project.get("version", "")),
-        tuple(str(item) for item in project.get("dependencies", ())),
+        tuple(str(item) for item in _list(project.get("dependencies"))),
         sections,
         names,
-        read,
+        manifest,
     )
 
 
@@ -223,15 +254,14 @@ def _installed(target: str, path: Sequence[str] | None) -> Inspection:
 def inspect_found(found: FoundPlugin, path: Sequence[str] | None = None) -> Inspection:
     """Look into an installed plugin that a scan has found."""
     from pegboard.plugins.discovery.installed_files import installed_files
-    from pegboard.plugins.discovery.manifest import locate
+    from pegboard.plugins.discovery.manifest_place import package_folder
 
-    def read(name: str) -> str | None:
-        value = name.removesuffix(f"/{FILE_NAME}").replace("/", ".")
+    def manifest(value: str) -> tuple[str, str] | None:
         try:
-            file = locate(value, path)
+            folder = package_folder(value, path)
         except ModuleNotFoundError:
             return None
-        return file.read_text("utf-8", "replace") if file is not None else None
+        return None if folder is None else _text_of(Path(folder, FILE_NAME))
 
     points = found.location / "entry_points.txt"
     text = points.read_text("utf-8", "replace") if points.is_file() else ""
@@ -243,7 +273,7 @@ def inspect_found(found: FoundPlugin, path: Sequence[str] | None = None) -> Insp
         found.requires,
         read_sections(text),
         installed_files(found.location),
-        read,
+        manifest,
     )
 
 
@@ -255,14 +285,16 @@ def _made(
     requires: tuple[str, ...],
     sections: Mapping[str, Mapping[str, str]],
     names: Sequence[str],
-    read: ReadText,
+    text_of: ReadManifest,
+    problems: Iterable[str] = (),
 ) -> Inspection:
     plugins = dict(sections.get(GROUP, {}))
     manifests: dict[str, Manifest] = {}
-    problems: list[str] = []
+    problems = list(problems)
     for plugin_id, value in plugins.items():
         try:
-            manifest = _manifest(value, read)
+            file = text_of(value)
+            manifest = None if file is None else parse(file[1], file[0])
         except ManifestError as error:
             problems.append(f"the manifest of {plugin_id} can't be used: {error.message}")
             continue
@@ -272,12 +304,12 @@ def _made(
             manifests[plugin_id] = manifest
     if not plugins:
         problems.append(f"it has no entry point in the group {GROUP}, so it is no plugin")
-    startup = tuple(name for name in names if _runs_at_start(name))
+    startup = tuple(name for name in names if runs_at_start(name))
     problems.extend(f"{name} runs code whenever Python starts" for name in startup)
     scripts = {
         name: value for group in SCRIPT_GROUPS for name, value in sections.get(group, {}).items()
     }
-    scripts.update({PurePosixPath(name).name: "a file" for name in names if _is_script(name)})
+    scripts.update({PurePosixPath(name).name: "a file" for name in names if is_script(name)})
     return Inspection(
         target=target,
         source=source,
@@ -293,20 +325,23 @@ def _made(
             if items and group != GROUP and group not in SCRIPT_GROUPS
         },
         startup_files=startup,
-        packages=tuple(sorted(set(_packages(names)))),
+        packages=tuple(sorted(set(packages(names)))),
         problems=tuple(problems),
     )
 
 
-def _manifest(value: str, read: ReadText) -> Manifest | None:
-    """Return the manifest that lies in the deepest package of an entry point's module."""
+def _deepest(value: str, is_folder: Callable[[str], bool]) -> str | None:
+    """Return the folder in which a host looks for the manifest of an entry point.
+
+    Nowhere else: a manifest that a host would not read says nothing about what it runs.
+    """
     parts = value.partition(":")[0].strip().split(".")
-    for depth in range(len(parts), 0, -1):
-        name = "/".join([*parts[:depth], FILE_NAME])
-        text = read(name)
-        if text is not None:
-            return parse(text, name)
-    return None
+    folders = ("/".join(parts[:depth]) for depth in range(len(parts), 0, -1))
+    return next((folder for folder in folders if is_folder(folder)), None)
+
+
+def _text_of(file: Path) -> tuple[str, str] | None:
+    return (str(file), file.read_text("utf-8", "replace")) if file.is_file() else None
 
 
 def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
@@ -348,29 +383,12 @@ def _one_order(requirement: str) -> str:
     return f"{found['name'].strip()}{','.join(bounds)}{found['marker']}"
 
 
-def _runs_at_start(name: str) -> bool:
-    file = PurePosixPath(name)
-    return file.suffix == ".pth" or (file.name in _STARTUP_MODULES and len(file.parts) <= 3)
-
-
-def _is_script(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return len(parts) == 3 and parts[0].endswith(".data") and parts[1] == "scripts"
-
-
-def _packages(names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        parts = PurePosixPath(name).parts
-        if parts[0].endswith(".data"):
-            parts = parts[2:] if len(parts) > 2 and parts[1] in ("purelib", "platlib") else ()
-        if parts and not parts[0].endswith((".dist-info", ".egg-info")) and parts[0] != "..":
-            top = parts[0]
-            if len(parts) > 1 or top.endswith(".py"):
-                yield top.removesuffix(".py")
-
-
 def _table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -25,9 +25,8 @@ from pegboard.plugins.building.isolation import one_line
 from pegboard.plugins.decision.boot import Boot
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.state import PluginRecord, State
-from pegboard.plugins.declaration import Contribution
 from pegboard.plugins.discovery.manifest import Manifest
-from pegboard.plugins.running.active import ActivationJob, waits_in_circle
+from pegboard.plugins.running.active import ActivationJob, unusable, waits_in_circle
 from pegboard.plugins.running.active import ActivePlugin as ActivePlugin
 from pegboard.plugins.running.context import ActiveContext
 from pegboard.plugins.running.families import FamilyHandle, SwapFamily
@@ -147,14 +146,14 @@ class Activator:
         if job is None:
             record = self.record(plugin_id)
             if not record.usable:
-                raise _unusable(record)
+                raise unusable(record)
             if self._group is None:
                 raise PluginError(f"plugin {plugin_id} can't be activated: the host is stopping")
             job = self._jobs[plugin_id] = ActivationJob()
             self._group.start_soon(self._run, record, job, name=f"plugin {plugin_id}")
         await job.done.wait()
         if job.active is None:
-            raise _unusable(self.record(plugin_id))
+            raise unusable(self.record(plugin_id))
         return job.active
 
     async def resolve(self, plugin_id: str, kind: str, name: str) -> Any:
@@ -164,7 +163,7 @@ class Activator:
             PluginError: When the plugin can't be used or does not bring it.
         """
         plugin = await self.activate(plugin_id)
-        named = plugin.tools if kind == "tool" else _of_kind(plugin, kind)
+        named = plugin.named(kind)
         if name not in named:
             raise PluginError(f"plugin {plugin_id} has no {kind} {name}{did_you_mean(name, named)}")
         return named[name]
@@ -258,6 +257,8 @@ class Activator:
             await self._activate_offerers(record, job)
             data = self._boot.config.section(f"plugins.{record.id}")
             loaded, settings = await self._importer.load(record, data)
+            if job.scope.cancel_called:
+                return None  # asked to end as the import did: what follows is shielded
             context = self._context(loaded, settings)
             job.owner = self._owner(loaded)
             await job.owner.run(context, partial(self._ready, record, job, loaded, context))
@@ -384,22 +385,6 @@ class Activator:
             for plugin_id in (*loading, *active):
                 jobs[plugin_id].ask_to_end()
                 await jobs[plugin_id].ended.wait()
-
-
-def _of_kind(plugin: ActivePlugin, kind: str) -> Mapping[str, Contribution]:
-    return {name: item for (of, name), item in plugin.contributions.items() if of == kind}
-
-
-def _unusable(record: PluginRecord) -> PluginError:
-    words = f"plugin {record.id} can't be used"
-    if record.usable:
-        return PluginError(f"{words}: it was stopped", plugin=record.id)
-    return PluginError(
-        f"{words} ({record.state}): {record.reason}",
-        fix=record.fix,
-        plugin=record.id,
-        state=str(record.state),
-    )
 
 
 def _ignore(plugin_id: str, what: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from pegboard.contracts.context import PluginContext
+from pegboard.contracts.errors import PluginError
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.declaration import Contribution
 from pegboard.plugins.running.owner import Owner
@@ -35,6 +36,12 @@ class ActivePlugin:
     tools: Mapping[str, Any]
     hooks: Mapping[str, Hook]
 
+    def named(self, kind: str) -> Mapping[str, Any]:
+        """Return what it brings of one kind, by name; of kind `tool` functions or objects."""
+        if kind == "tool":
+            return self.tools
+        return {name: item for (of, name), item in self.contributions.items() if of == kind}
+
 
 class ActivationJob:
     """The life of one activation, from the first call to the end of its task."""
@@ -55,6 +62,19 @@ class ActivationJob:
             self.scope.cancel()
         else:
             self.owner.stop()
+
+
+def unusable(record: PluginRecord) -> PluginError:
+    """Return the error of whoever asks for a plugin that can't be used."""
+    words = f"plugin {record.id} can't be used"
+    if record.usable:
+        return PluginError(f"{words}: it was stopped", plugin=record.id)
+    return PluginError(
+        f"{words} ({record.state}): {record.reason}",
+        fix=record.fix,
+        plugin=record.id,
+        state=str(record.state),
+    )
 
 
 def waits_in_circle(jobs: Mapping[str, ActivationJob], plugin_id: str) -> bool:
