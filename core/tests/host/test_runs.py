@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Caller, Plugin, RunSpec, ToolContext
+from pegboard import Caller, Needs, Plugin, RunSpec, ToolContext
 from pegboard.contracts.channel import ChannelInfo
 from pegboard.contracts.errors import UsageError
 from pegboard.contracts.message import InboundMessage
@@ -167,6 +167,24 @@ async def test_a_call_that_needs_a_person_waits_until_one_has_agreed(host: HostF
         assert "May it look?" in asked.control.question
         agreed = await world.host.call_tool("look", {}, caller, approved=True)
         assert unfenced(agreed.text) == "seen"
+
+
+async def test_secrets_that_can_not_be_read_cost_only_the_tools_that_need_one(host: HostFactory):
+    keyed = Plugin(summary="Needs a key")
+
+    @keyed.tool(effects={"read"}, needs=Needs(secrets=("some_key",)))
+    async def unlock(ctx: ToolContext) -> str:
+        """Unlock."""
+        return ctx.plugin.secret("some_key")
+
+    async with host(inline={**INLINE, "keyed": keyed}) as world:
+        file = world.home / "config" / "secrets.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{")
+        assert unfenced((await world.call("look")).text) == "seen"
+        refused = await world.call("unlock")
+        assert refused.error is not None
+        assert "the secret some_key can't be read" in refused.error.message
 
 
 async def test_why_says_the_rule_for_each_caller(host: HostFactory):

@@ -9,6 +9,7 @@ import pytest
 from pegboard.contracts.errors import PluginError
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.state import State
+from pegboard.plugins.running import job
 from pegboard.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -270,3 +271,67 @@ async def test_a_background_service_that_does_not_end_is_cut_off(environment):
     assert environment.reports == [
         ("lived", "a background service did not end within 0.1 s and was cut off")
     ]
+
+
+FOR_EVER = "with anyio.CancelScope(shield=True): await anyio.sleep(60)"
+STUBBORN = {
+    "a background service": f"""
+@plugin.background("watch")
+async def watch(context):
+    try:
+        await anyio.sleep(60)
+    finally:
+        {FOR_EVER}
+""",
+    "a lifespan": f"""
+@plugin.lifespan
+async def lifespan(context):
+    yield
+    {FOR_EVER}
+""",
+    "a task of a lifespan": f"""
+@plugin.lifespan
+async def lifespan(context):
+    async def work():
+        {FOR_EVER}
+    async with anyio.create_task_group() as group:
+        group.start_soon(work)
+        yield
+        group.cancel_scope.cancel()
+""",
+    "a background service and a lifespan": f"""
+@plugin.background("watch")
+async def watch(context):
+    {FOR_EVER}
+@plugin.lifespan
+async def lifespan(context):
+    try:
+        yield
+    finally:
+        {FOR_EVER}
+""",
+}
+
+
+@pytest.mark.parametrize("what", STUBBORN)
+async def test_what_shields_itself_and_never_ends_keeps_no_host_from_ending(
+    environment, what, monkeypatch
+):
+    monkeypatch.setattr(job, "GRACE_S", 0.2)
+    environment.add("stubborn", f"import anyio\nplugin = Plugin()\n{STUBBORN[what]}")
+    environment.add("lived", LIVED)
+    began = time.monotonic()
+    async with environment.activator(stop_timeout_s=0.05) as activator:
+        await activator.activate("lived")
+        await activator.activate("stubborn")
+        await anyio.sleep(0.02)
+        environment.config["plugins"]["disabled"] = ["stubborn"]
+        await activator.adopt(environment.boot())
+        assert activator.active("stubborn") is None
+        environment.config["plugins"]["disabled"] = []
+        await activator.adopt(environment.boot())
+        await activator.activate("stubborn")
+    assert time.monotonic() - began < 20
+    told = "it did not end when its time was over; it is cut off"
+    assert environment.reports.count(("stubborn", told)) == 2
+    assert log() == ["start", "end"]

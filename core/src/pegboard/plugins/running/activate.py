@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import anyio
 import anyio.abc
-import anyio.lowlevel
 
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.clock import Clock
@@ -26,12 +25,13 @@ from pegboard.plugins.decision.boot import Boot
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.state import PluginRecord, State
 from pegboard.plugins.discovery.manifest import Manifest
-from pegboard.plugins.running.active import ActivationJob, unusable, waits_in_circle
 from pegboard.plugins.running.active import ActivePlugin as ActivePlugin
+from pegboard.plugins.running.active import unusable
 from pegboard.plugins.running.context import ActiveContext
 from pegboard.plugins.running.families import FamilyHandle, SwapFamily
 from pegboard.plugins.running.hook_table import Report
 from pegboard.plugins.running.importer import Importer, fix_of
+from pegboard.plugins.running.job import ActivationJob, waits_in_circle
 from pegboard.plugins.running.loading import LoadedPlugin, LoadFailed
 from pegboard.plugins.running.owner import Owner
 from pegboard.plugins.running.services import Services, offerers_of
@@ -150,7 +150,8 @@ class Activator:
             if self._group is None:
                 raise PluginError(f"plugin {plugin_id} can't be activated: the host is stopping")
             job = self._jobs[plugin_id] = ActivationJob()
-            self._group.start_soon(self._run, record, job, name=f"plugin {plugin_id}")
+            live = partial(self._run, record, job)
+            self._group.start_soon(job.run, live, name=f"plugin {plugin_id}")
         await job.done.wait()
         if job.active is None:
             raise unusable(self.record(plugin_id))
@@ -239,16 +240,9 @@ class Activator:
             await self._stop(gone)
 
     async def _run(self, record: PluginRecord, job: ActivationJob) -> None:
-        try:
-            with job.scope:
-                await anyio.lowlevel.checkpoint()  # it may be stopped before it has begun
-                failure = await self._live(record, job)
-                if failure is not None:
-                    await self._fail(record, failure, job)
-        finally:
-            job.active = None
-            job.done.set()
-            job.ended.set()
+        failure = await self._live(record, job)
+        if failure is not None:
+            await self._fail(record, failure, job)
 
     async def _live(self, record: PluginRecord, job: ActivationJob) -> LoadFailed | None:
         """Load a plugin and hold it until it is stopped; return why it failed, or None."""
@@ -383,8 +377,9 @@ class Activator:
         loading = [plugin_id for plugin_id in jobs if plugin_id not in active]
         with anyio.CancelScope(shield=True):
             for plugin_id in (*loading, *active):
-                jobs[plugin_id].ask_to_end()
-                await jobs[plugin_id].ended.wait()
+                # its background services have their time, and then its lifespan has
+                if not await jobs[plugin_id].end(2 * self._stop_timeout_s):
+                    self._report(plugin_id, "it did not end when its time was over; it is cut off")
 
 
 def _ignore(plugin_id: str, what: str) -> None:

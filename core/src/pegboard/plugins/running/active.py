@@ -1,4 +1,4 @@
-"""An active plugin, and the task that makes and keeps it so."""
+"""An active plugin, and the error of whoever asks for one that can't be."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.errors import PluginError
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.declaration import Contribution
-from pegboard.plugins.running.owner import Owner
 from pegboard.plugins.running.stub import Hook
 
 
@@ -43,27 +40,6 @@ class ActivePlugin:
         return {name: item for (of, name), item in self.contributions.items() if of == kind}
 
 
-class ActivationJob:
-    """The life of one activation, from the first call to the end of its task."""
-
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        """Set when it is known whether the plugin is active."""
-        self.ended = anyio.Event()
-        self.scope = anyio.CancelScope(shield=True)
-        self.active: ActivePlugin | None = None
-        self.owner: Owner | None = None
-        self.waits_for = ""
-        """Id of the plugin whose service it needs first."""
-
-    def ask_to_end(self) -> None:
-        """Ask for the end: break off what is being loaded, stop what lives."""
-        if self.owner is None:
-            self.scope.cancel()
-        else:
-            self.owner.stop()
-
-
 def unusable(record: PluginRecord) -> PluginError:
     """Return the error of whoever asks for a plugin that can't be used."""
     words = f"plugin {record.id} can't be used"
@@ -75,13 +51,3 @@ def unusable(record: PluginRecord) -> PluginError:
         plugin=record.id,
         state=str(record.state),
     )
-
-
-def waits_in_circle(jobs: Mapping[str, ActivationJob], plugin_id: str) -> bool:
-    """Tell whether a plugin waits for one that, over others or at once, waits for it."""
-    at = plugin_id
-    while (job := jobs.get(at)) is not None and job.waits_for:
-        at = job.waits_for
-        if at == plugin_id:
-            return True
-    return False
