@@ -14,8 +14,8 @@ from pegboard.contracts.verdict import Deny
 from pegboard.host import audit_trail as audit_trail_module
 from pegboard.host.audit_trail import AuditTrail
 from pegboard.store.audit_log import records, verified
+from pegboard.store.database import Database
 from pegboard.store.sqlite import FILE_NAME, open_for_reading
-from pegboard.store.store import Store
 from pegboard.testing.host import HostFactory
 from pegboard.testing.model import ScriptedModel
 
@@ -84,7 +84,7 @@ async def test_two_hosts_at_once_record_in_one_chain(open_host):
 
 
 async def test_a_disclosed_event_is_on_the_disk_when_it_was_told(tmp_path):
-    store = Store(tmp_path)
+    store = Database(tmp_path)
     trail = AuditTrail(store, SystemClock(), str)
     await trail(EVENT)
     assert len(events(tmp_path)) == 1
@@ -94,7 +94,7 @@ async def test_a_disclosed_event_is_on_the_disk_when_it_was_told(tmp_path):
 
 async def test_a_count_is_written_when_its_window_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(audit_trail_module, "WINDOW_S", 0.05)
-    store = Store(tmp_path)
+    store = Database(tmp_path)
     trail = AuditTrail(store, SystemClock(), str)
     for _ in range(3):  # long ago by the clock, so their window is over when the timer looks
         await trail(EVENT)
@@ -108,7 +108,7 @@ async def test_a_count_is_written_when_its_window_ends(tmp_path, monkeypatch):
 
 async def test_a_log_that_can_not_be_written_is_said_and_stops_nothing(tmp_path, caplog):
     (tmp_path / "state").write_text("in the way")
-    store = Store(tmp_path / "state")
+    store = Database(tmp_path / "state")
     trail = AuditTrail(store, SystemClock(), str)
     await trail(EVENT)
     await trail.aclose()
@@ -136,7 +136,7 @@ async def test_a_secret_that_a_plugin_reads_stays_out_of_errors_and_logs(open_ho
 
 
 async def test_an_event_is_recorded_though_the_run_is_stopped_meanwhile(tmp_path):
-    store = Store(tmp_path)
+    store = Database(tmp_path)
     trail = AuditTrail(store, SystemClock(), str)
     with anyio.CancelScope() as scope:
         scope.cancel()

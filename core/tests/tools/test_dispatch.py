@@ -288,7 +288,7 @@ async def test_a_call_is_journalled_before_and_after(world, echo):
         def __init__(self):
             self.rows = []
 
-        async def intent(self, call_id, tool, arguments):
+        async def intent(self, call_id, tool, arguments, effects):
             self.rows.append(("intent", call_id, tool.canonical, dict(arguments)))
 
         async def result(self, call_id, result):
@@ -307,7 +307,7 @@ async def test_a_cancelled_call_is_journalled_as_interrupted(world):
     rows = []
 
     class Journal:
-        async def intent(self, call_id, tool, arguments):
+        async def intent(self, call_id, tool, arguments, effects):
             rows.append("intent")
 
         async def result(self, call_id, result):

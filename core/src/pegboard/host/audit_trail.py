@@ -14,7 +14,7 @@ from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import StoreError
 from pegboard.policy.audit import WINDOW_S, Folding, fit_to_keep
 from pegboard.store.audit_log import append
-from pegboard.store.store import Store
+from pegboard.store.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class AuditTrail:
         redact: Returns a text without the secrets in it.
     """
 
-    def __init__(self, store: Store, clock: Clock, redact: Callable[[str], str]) -> None:
+    def __init__(self, store: Database, clock: Clock, redact: Callable[[str], str]) -> None:
         self._store = store
         self._clock = clock
         self._redact = redact

@@ -36,7 +36,7 @@ from pegboard.policy.redaction import environment_secrets
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.store.blobs import FolderBlobs
-from pegboard.store.store import Store
+from pegboard.store.database import Database
 from pegboard.tools import core_tools
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
@@ -65,7 +65,7 @@ class HostParts:
         self.redactor = options.redactor
         self.redactor.add_source(lambda: environment_secrets(options.env))
         self.redactor.add_source(self.secrets.known)
-        self.store = Store(paths.state)
+        self.store = Database(paths.state)
         self.audit = AuditTrail(self.store, clock, self.redactor)
         self.activator = Activator(
             boot,

@@ -52,7 +52,7 @@ async def execute(
     if isinstance(context, ToolResult):
         return context
     if run.journal is not None:
-        await run.journal.intent(request.id, tool, arguments)
+        await run.journal.intent(request.id, tool, arguments, effects)
     if run.trace is not None:
         run.trace("run", arguments=arguments, effects=sorted(effects))
     outcome = await _run(call, ready, context, arguments)

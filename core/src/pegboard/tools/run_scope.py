@@ -13,9 +13,9 @@ from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
 from pegboard.contracts.clock import Clock, SystemClock
 from pegboard.contracts.context import ModelAccess, Reply, Runs
 from pegboard.contracts.effects import Effects
+from pegboard.contracts.journal import Journal
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.sandbox import Sandbox
-from pegboard.contracts.store import Journal
 from pegboard.contracts.stream import StreamEvent
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.policy.decide import Gate

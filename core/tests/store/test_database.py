@@ -14,10 +14,10 @@ import pytest
 
 from pegboard.contracts.errors import StoreError
 from pegboard.store import writer as writer_module
+from pegboard.store.database import LOCK_NAME, Database
 from pegboard.store.host_lock import HostLock
 from pegboard.store.migrations import MIGRATIONS, Migration, migrate, version_of
 from pegboard.store.sqlite import FILE_NAME, open_for_reading, open_for_writing
-from pegboard.store.store import LOCK_NAME, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ def texts(connection):
 
 @pytest.fixture
 async def store(tmp_path):
-    made = Store(tmp_path, migrations=NOTES)
+    made = Database(tmp_path, migrations=NOTES)
     yield made
     await made.aclose()
 
@@ -150,7 +150,7 @@ async def test_reading_does_not_wait_for_who_writes(store):
 
 
 async def test_closing_writes_what_was_queued(tmp_path):
-    store = Store(tmp_path, migrations=NOTES)
+    store = Database(tmp_path, migrations=NOTES)
     failed = []
     for number in range(50):
         store.post(adding(str(number)), failed.append)
@@ -171,7 +171,7 @@ async def test_a_closed_store_says_so(store):
 
 
 async def test_a_full_queue_makes_senders_wait_and_refuses_posts(tmp_path):
-    store = Store(tmp_path, migrations=NOTES, max_waiting=3)
+    store = Database(tmp_path, migrations=NOTES, max_waiting=3)
     failed = []
     try:
         async with anyio.create_task_group() as group:
@@ -227,7 +227,7 @@ async def test_who_is_cancelled_while_waiting_leaves_nothing_behind(store):
 
 async def test_a_folder_that_can_not_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    store = Store(tmp_path / "file" / "state", migrations=NOTES)
+    store = Database(tmp_path / "file" / "state", migrations=NOTES)
     with pytest.raises(StoreError, match="can't be opened"):
         await store.open()
     await store.aclose()
@@ -235,7 +235,7 @@ async def test_a_folder_that_can_not_be_made_is_told(tmp_path):
 
 async def test_a_file_that_is_no_store_is_left_alone(tmp_path):
     (tmp_path / FILE_NAME).write_text("this is no database, and somebody may want it\n" * 50)
-    store = Store(tmp_path)
+    store = Database(tmp_path)
     with pytest.raises(StoreError, match="damaged or no store") as raised:
         await store.open()
     await store.aclose()
@@ -244,10 +244,10 @@ async def test_a_file_that_is_no_store_is_left_alone(tmp_path):
 
 
 async def test_a_newer_store_is_refused_with_the_command_that_helps(tmp_path):
-    newer = Store(tmp_path, migrations=NOTES)
+    newer = Database(tmp_path, migrations=NOTES)
     await newer.open()
     await newer.aclose()
-    older = Store(tmp_path)
+    older = Database(tmp_path)
     with pytest.raises(StoreError, match="written by a newer Pegboard") as raised:
         await older.open()
     await older.aclose()
@@ -261,7 +261,7 @@ async def test_a_store_of_version_0_is_migrated_and_kept_as_it_was(tmp_path):
         connection.execute("CREATE TABLE old(text)")
         connection.execute("INSERT INTO old VALUES ('kept')")
         connection.commit()
-    store = Store(tmp_path)
+    store = Database(tmp_path)
     await store.open()
     await store.aclose()
     with closing(sqlite3.connect(path)) as connection:
@@ -299,7 +299,7 @@ def test_migrations_are_numbered_without_gaps():
 
 
 async def test_many_short_lived_hosts_share_a_store(tmp_path):
-    first, second = Store(tmp_path, migrations=NOTES), Store(tmp_path, migrations=NOTES)
+    first, second = Database(tmp_path, migrations=NOTES), Database(tmp_path, migrations=NOTES)
     async with anyio.create_task_group() as group:
         for number in range(20):
             group.start_soon((first, second)[number % 2].write, adding(str(number)))
@@ -309,15 +309,15 @@ async def test_many_short_lived_hosts_share_a_store(tmp_path):
 
 
 async def test_one_host_may_own_the_store_and_others_hear_who_does(tmp_path):
-    owner = Store(tmp_path, exclusive=True, migrations=NOTES)
+    owner = Database(tmp_path, exclusive=True, migrations=NOTES)
     await owner.open()
     for exclusive in (False, True):
-        other = Store(tmp_path, exclusive=exclusive, migrations=NOTES)
+        other = Database(tmp_path, exclusive=exclusive, migrations=NOTES)
         with pytest.raises(StoreError, match=f"running host, process {os.getpid()}"):
             await other.open()
         await other.aclose()
     await owner.aclose()
-    again = Store(tmp_path, exclusive=True, migrations=NOTES)
+    again = Database(tmp_path, exclusive=True, migrations=NOTES)
     await again.open()
     await again.aclose()
 
@@ -357,7 +357,7 @@ async def test_a_full_disk_refuses_and_recovers(tmp_path):
     )
     if mounted.returncode:
         pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
-    store = Store(disk / "state", migrations=NOTES)
+    store = Database(disk / "state", migrations=NOTES)
     try:
         await store.write(adding("before"))
         filler = disk / "filler"

@@ -25,7 +25,7 @@ MAX_WAITING: Final = 2_000
 _READERS: Final = 4
 
 
-class Store:
+class Database:
     """One SQLite file. Opened by `open_store`, or by its first use.
 
     Args:

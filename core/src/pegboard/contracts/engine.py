@@ -1,0 +1,120 @@
+"""What decides when and where a turn runs. The truth about turns is in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+from pegboard.contracts.clock import Clock
+from pegboard.contracts.store import Store, TurnRef
+
+
+class After(Enum):
+    """What an engine does with a turn after a delivery of it."""
+
+    DONE = "done"
+    """It is over, for this engine: never deliver it again."""
+    BUSY = "busy"
+    """It can't be begun yet: deliver it again in a short while."""
+    FENCED = "fenced"
+    """Another attempt owns it: drop this delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Deliver the turn again at a time, or when its conversation is poked.
+
+    Args:
+        at: Seconds since the epoch; None = only when poked.
+    """
+
+    at: float | None = None
+
+
+Outcome = After | Later
+
+
+@dataclass(slots=True)
+class Lease:
+    """A delivery, for as long as it runs.
+
+    Args:
+        key: Key of the conversation.
+        poked: Called when somebody pokes the key while the turn runs; the handler may set it.
+    """
+
+    key: str
+    poked: Callable[[], None] = field(default=lambda: None)
+
+
+Handler = Callable[[TurnRef, Lease], Awaitable[Outcome]]
+"""Runs a turn. What it raises is logged; the turn is delivered again in a while."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStats:
+    """What an engine does now.
+
+    Args:
+        running: Deliveries that run.
+        waiting: Turns that are ready and wait for a slot or for their conversation.
+        later: Turns that wait for a time or for a poke.
+        keys: Conversations that have a turn in the engine.
+        background: Those of `running` that nobody waits for.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    later: int = 0
+    keys: int = 0
+    background: int = 0
+
+
+class Engine(Protocol):
+    """Dispatches turns: at least once each, one at a time for a key, in order while all goes well.
+
+    The host checks order and ownership with every `Store.begin`, so neither is required of an
+    engine after a crash. Different keys run side by side; a key with many waiting turns does not
+    delay others, and what nobody waits for never takes the last slots from a person.
+    """
+
+    async def submit(self, ref: TurnRef) -> None:
+        """Take a turn that was ingested; the same one twice is harmless."""
+        ...
+
+    async def serve(self, handler: Handler, *, slots: int) -> None:
+        """Deliver turns until cancelled or closed, at most `slots` at a time.
+
+        Begins with what is open in the store.
+        """
+        ...
+
+    async def poke(self, key: str) -> None:
+        """Tell a conversation that something changed: wake what waits, tell what runs."""
+        ...
+
+    def stats(self) -> EngineStats:
+        """Return what it does now."""
+        ...
+
+    async def close(self, grace_s: float) -> None:
+        """Deliver no more; let what runs finish for `grace_s` seconds, then cancel it."""
+        ...
+
+
+class Backend(Protocol):
+    """A place to keep the truth, and an engine on it: what a store plugin contributes."""
+
+    async def open(self, settings: Mapping[str, Any], clock: Clock) -> tuple[Store, Engine]:
+        """Open both.
+
+        Raises:
+            StoreError: When that can't be done; says why and how to mend it.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close both; a second time does nothing."""
+        ...

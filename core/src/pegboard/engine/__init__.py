@@ -1,0 +1,1 @@
+"""Engines: what decides when and where a turn runs."""
