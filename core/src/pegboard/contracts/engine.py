@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 from pegboard.contracts.clock import Clock
-from pegboard.contracts.store import Store, TurnRef
+from pegboard.contracts.store import Store
+from pegboard.contracts.turn import TurnRef
 
 
 class After(Enum):

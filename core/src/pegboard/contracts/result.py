@@ -94,10 +94,12 @@ class Suspend:
     Args:
         question: What the person is asked, complete in itself.
         rule: The rule that asked.
+        subject: Hash of tool, arguments and question: what is agreed to is what runs.
     """
 
     question: str
     rule: str = ""
+    subject: str = ""
 
 
 Control = AddTools | Handoff | Terminate | Suspend
