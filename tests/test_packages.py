@@ -14,7 +14,7 @@ from pegboard.plugins.discovery.first_party import FIRST_PARTY
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDERS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
-LIBRARIES = {"netguard"}
+LIBRARIES = {"netguard", "provider-http"}
 """What several plugins need and no plugin is."""
 PLUGINS = [
     folder for folder in FOLDERS if (folder / "src").is_dir() and folder.name not in LIBRARIES

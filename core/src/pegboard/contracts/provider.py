@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
+from pegboard.contracts.blob import Blobs
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.message import Message, ToolCall
 from pegboard.contracts.tool import Intent, JsonSchema
@@ -135,6 +136,7 @@ class ChatRequest:
         effort: Reasoning effort (`low`, `medium`, `high`), or None.
         deadline: `Clock.monotonic()` value at which the host gives up, or None.
         idempotency_key: The same for every attempt of one request.
+        blobs: Where the bytes of images and files are, or None.
     """
 
     model: str = ""
@@ -146,6 +148,7 @@ class ChatRequest:
     effort: str | None = None
     deadline: float | None = None
     idempotency_key: str = ""
+    blobs: Blobs | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

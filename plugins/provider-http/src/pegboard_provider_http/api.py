@@ -1,0 +1,269 @@
+"""A provider's HTTP interface: event streams and JSON, with failures as the host reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pegboard import Clock, ProviderError, SystemClock
+from pegboard.providers import SseError, SseParser, failure
+from pegboard_provider_http.body import BodyError, beginning, pieces, whole
+from pegboard_provider_http.http import (
+    URL,
+    AsyncBaseTransport,
+    AsyncClient,
+    HTTPError,
+    InvalidURL,
+    Limits,
+    Response,
+    Timeout,
+    TimeoutException,
+)
+
+MAX_ERROR: Final = 65_536
+MAX_JSON: Final = 16_777_216
+_AGENT: Final = "pegboard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long to wait, in seconds.
+
+    Args:
+        connect_s: For a connection.
+        idle_s: For the next byte; a model may think for long before its first one.
+    """
+
+    connect_s: float = 10.0
+    idle_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream, its data parsed.
+
+    Args:
+        data: The parsed JSON.
+        type: The event's type, or "".
+    """
+
+    data: Any
+    type: str = ""
+
+
+class HttpApi:
+    """One address of a provider, asked with one key.
+
+    Args:
+        title: Name to show a person.
+        base_url: Address that paths are below.
+        headers: Sent with every request.
+        secrets: Values in them that no message may hold.
+        timeouts: How long to wait.
+        clock: Time; None = the machine's.
+        transport: What makes connections; None = the usual, with the proxies of the environment
+            unless the address is this machine's own.
+
+    Raises:
+        ProviderError: When the address is no http URL.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        base_url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        secrets: Sequence[str] = (),
+        timeouts: Timeouts | None = None,
+        clock: Clock | None = None,
+        transport: AsyncBaseTransport | None = None,
+    ) -> None:
+        self.title = title
+        self.base_url = _checked(title, base_url)
+        self._secrets = tuple(secret for secret in secrets if secret)
+        self._now = (clock or SystemClock()).now
+        waits = timeouts or Timeouts()
+        self._client = AsyncClient(
+            headers=_sendable(title, {"user-agent": _AGENT, **(headers or {})}),
+            timeout=Timeout(waits.idle_s, connect=waits.connect_s),
+            limits=Limits(max_connections=None, max_keepalive_connections=8),
+            transport=transport,
+            trust_env=transport is None and not is_local(self.base_url),
+            follow_redirects=False,
+        )
+
+    @property
+    def route(self) -> str:
+        """What tells this address and key from others, without telling the key."""
+        text = "\0".join([self.base_url, *self._secrets])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    async def events(
+        self, path: str, payload: Any, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Event]:
+        """Post a request and yield the events of its answer, their data parsed as JSON.
+
+        `[DONE]` is no event: it ends the stream. Closing this closes the connection.
+
+        Raises:
+            ProviderError: When the request fails, at once or midway.
+        """
+        async with self._asked("POST", path, payload, headers) as response:
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind == "application/json":
+                # some servers answer a stream that fails at once with plain JSON and status 200
+                yield Event(self._parsed(await whole(response, max_bytes=MAX_JSON)))
+                return
+            parser = SseParser()
+            async for piece in pieces(response):
+                for event in parser.feed(piece):
+                    if event.data == "[DONE]":
+                        return
+                    if event.data:
+                        yield Event(self._parsed(event.data), event.event)
+            last = parser.end()
+            if last is not None and last.data not in ("", "[DONE]"):
+                yield Event(self._parsed(last.data), last.event)
+
+    async def ask(self, method: str, path: str, payload: Any = None) -> Any:
+        """Make a request and return its answer, parsed.
+
+        Raises:
+            ProviderError: When the request fails.
+        """
+        async with self._asked(method, path, payload, None) as response:
+            return self._parsed(await whole(response, max_bytes=MAX_JSON))
+
+    def failed(self, body: Any, *, status: int | None = None) -> ProviderError:
+        """Return the error of an event in a stream that reports a failure.
+
+        Args:
+            body: The event's data.
+            status: HTTP status that it stands for, where it says one.
+        """
+        return failure(self.title, status=status, body=body, now=self._now(), secrets=self._secrets)
+
+    def nonsense(self, what: str) -> ProviderError:
+        """Return the error of an answer that is not what the dialect says."""
+        return ProviderError(f"{self.title} sent what is no answer: {what}.", kind="protocol")
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, path: str, payload: Any, headers: Mapping[str, str] | None
+    ) -> AsyncIterator[Response]:
+        url = f"{self.base_url}/{path.lstrip('/')}"
+        sent = _sendable(self.title, {"accept-encoding": "identity", **(headers or {})})
+        content = None
+        if payload is not None:
+            sent["content-type"] = "application/json"
+            content = _encoded(payload)
+        try:
+            async with self._client.stream(method, url, content=content, headers=sent) as response:
+                if response.status_code != 200:
+                    raise await self._refused(response)
+                yield response
+        except TimeoutException as error:
+            raise ProviderError(f"{self.title} took too long to answer.", kind="timeout") from error
+        except HTTPError as error:
+            raise self._unreached(error) from error
+        except (BodyError, SseError) as error:
+            raise self.nonsense(str(error)) from error
+
+    async def _refused(self, response: Response) -> ProviderError:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if response.is_redirect:
+            # credentials would go along to wherever it leads
+            where = URL(response.headers.get("location", "")).host
+            return ProviderError(
+                f"{self.title} redirects to {where or 'another address'}.",
+                kind="not_found",
+                fix="put the new address into the configuration as base_url",
+                status=response.status_code,
+            )
+        return failure(
+            self.title,
+            status=response.status_code,
+            body=await beginning(response, max_bytes=MAX_ERROR),
+            headers=headers,
+            now=self._now(),
+            secrets=self._secrets,
+        )
+
+    def _unreached(self, error: HTTPError) -> ProviderError:
+        text = " ".join(str(error).split()) or type(error).__name__
+        for secret in self._secrets:
+            text = text.replace(secret, "[redacted]")
+        host = URL(self.base_url).netloc.decode("ascii", "replace")
+        return ProviderError(
+            f"{self.title} at {host} can't be reached: {text}.",
+            kind="network",
+            fix=f"look whether something answers at {self.base_url}",
+        )
+
+    def _parsed(self, text: str | bytes) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.nonsense("a part of it is no JSON") from error
+
+
+def is_local(url: str) -> bool:
+    """Tell whether an address is this machine's own."""
+    host = URL(url).host.strip("[]").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _checked(title: str, base_url: str) -> str:
+    try:
+        url = URL(base_url)
+        good = url.scheme in ("http", "https") and bool(url.host) and not url.userinfo
+    except (InvalidURL, UnicodeError, ValueError):
+        good = False
+    if not good:
+        raise ProviderError(
+            f"{title}: {base_url!r} is no http address.",
+            kind="bad_request",
+            fix='base_url = "https://..."',
+        )
+    return base_url.rstrip("/")
+
+
+def _sendable(title: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers that can be sent; a key with a line end in it is a common slip.
+
+    Raises:
+        ProviderError: When one can't; its value is not told.
+    """
+    made = {name: value.strip() for name, value in headers.items()}
+    for name, value in made.items():
+        if not value.isascii() or not value.isprintable():
+            raise ProviderError(
+                f"{title}: the header {name} holds a character that can't be sent.",
+                kind="auth" if name.lower() in _KEYED else "bad_request",
+                fix="set the key again: pegboard secret set NAME",
+            )
+    return made
+
+
+_KEYED: Final = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key"})
+
+
+def _encoded(payload: Any) -> bytes:
+    """Return JSON as UTF-8; half a character becomes what it can be sent as."""
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace")
