@@ -14,10 +14,19 @@ from pegboard._version import __version__
 if TYPE_CHECKING:
     from pegboard.contracts.blob import BlobRef, Blobs
     from pegboard.contracts.caller import Caller, ToolFilter
-    from pegboard.contracts.channel import Channel, ChannelInfo, Delivery, Inbox, TurnOutcome
+    from pegboard.contracts.capability import Capability
+    from pegboard.contracts.channel import (
+        Channel,
+        ChannelInfo,
+        Delivery,
+        DeliveryError,
+        Inbox,
+        TurnOutcome,
+    )
     from pegboard.contracts.clock import Clock, SystemClock
     from pegboard.contracts.context import (
         CallInfo,
+        Delegate,
         Family,
         PluginContext,
         RunResult,
@@ -66,6 +75,7 @@ if TYPE_CHECKING:
         ProviderState,
         Restart,
         Start,
+        Stop,
         TextDelta,
         ThinkingDelta,
         ToolCallDelta,
@@ -75,6 +85,7 @@ if TYPE_CHECKING:
     )
     from pegboard.contracts.result import (
         AddTools,
+        ChangeConfig,
         File,
         Handoff,
         Image,
@@ -96,7 +107,21 @@ if TYPE_CHECKING:
         SandboxReport,
         SandboxSpec,
     )
+    from pegboard.contracts.session import (
+        SaidMessage,
+        SessionHit,
+        SessionInfo,
+        Sessions,
+        SessionTurn,
+    )
     from pegboard.contracts.skill import SkillInfo, SkillSource
+    from pegboard.contracts.storage import (
+        ConstraintError,
+        Document,
+        Statements,
+        Storage,
+        Tables,
+    )
     from pegboard.contracts.stream import StreamEvent
     from pegboard.contracts.tool import (
         Arg,
@@ -108,17 +133,19 @@ if TYPE_CHECKING:
         ToolHelp,
         ToolSpec,
     )
+    from pegboard.contracts.turn import Receipt, TurnRef
     from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
-    from pegboard.host import Host, HostOptions, open_host
+    from pegboard.host import CommandHost, Host, HostOptions, open_host
     from pegboard.plugins.declaration import Contribution, Plugin, PluginInfo, tool
     from pegboard.tools.intents import match_intent
 
 _MODULES: Final = {
     "contracts.blob": "BlobRef Blobs",
     "contracts.caller": "Caller ToolFilter",
-    "contracts.channel": "Channel ChannelInfo Delivery Inbox TurnOutcome",
+    "contracts.capability": "Capability",
+    "contracts.channel": "Channel ChannelInfo Delivery DeliveryError Inbox TurnOutcome",
     "contracts.clock": "Clock SystemClock",
-    "contracts.context": "CallInfo Family PluginContext RunResult RunSpec ToolContext",
+    "contracts.context": "CallInfo Delegate Family PluginContext RunResult RunSpec ToolContext",
     "contracts.effects": "Access Effect EffectsBy PolicyClass",
     "contracts.errors": "PegboardError PluginError SandboxError ToolFailure",
     "contracts.hook_events": (
@@ -130,19 +157,25 @@ _MODULES: Final = {
     "contracts.message": "Attachment CallResult InboundMessage Message OutboundMessage ToolCall",
     "contracts.provider": (
         "ChatRequest Done ModelAnswer ModelCaps ModelInfo Notice Provider ProviderError "
-        "ProviderEvent ProviderInfo ProviderState Restart Start TextDelta ThinkingDelta "
+        "ProviderEvent ProviderInfo ProviderState Restart Start Stop TextDelta "
+        "ThinkingDelta "
         "ToolCallDelta ToolCallStart ToolDeclaration Usage"
     ),
-    "contracts.result": ("AddTools File Handoff Image Suspend Terminate Text ToolError ToolResult"),
+    "contracts.result": (
+        "AddTools ChangeConfig File Handoff Image Suspend Terminate Text ToolError ToolResult"
+    ),
     "contracts.sandbox": (
         "Captured Command Completed FileStat Grant Sandbox SandboxBackend SandboxInfo "
         "SandboxReport SandboxSpec"
     ),
+    "contracts.session": "SaidMessage SessionHit SessionInfo SessionTurn Sessions",
     "contracts.skill": "SkillInfo SkillSource",
+    "contracts.storage": "ConstraintError Document Statements Storage Tables",
     "contracts.stream": "StreamEvent",
     "contracts.tool": "Arg Intent Needs OutputLimits RegisteredTool Tool ToolHelp ToolSpec",
+    "contracts.turn": "Receipt TurnRef",
     "contracts.verdict": "Ask Deny Outcome Verdict",
-    "host": "Host HostOptions open_host",
+    "host": "CommandHost Host HostOptions open_host",
     "plugins.declaration": "Contribution Plugin PluginInfo tool",
     "tools.intents": "match_intent",
 }
@@ -160,16 +193,23 @@ __all__ = [
     "CallInfo",
     "CallResult",
     "Caller",
+    "Capability",
     "Captured",
+    "ChangeConfig",
     "Channel",
     "ChannelInfo",
     "ChatRequest",
     "Clock",
     "Command",
+    "CommandHost",
     "Completed",
+    "ConstraintError",
     "Contribution",
+    "Delegate",
     "Delivery",
+    "DeliveryError",
     "Deny",
+    "Document",
     "Done",
     "Effect",
     "EffectsBy",
@@ -213,22 +253,32 @@ __all__ = [
     "ProviderEvent",
     "ProviderInfo",
     "ProviderState",
+    "Receipt",
     "RegisteredTool",
     "Restart",
     "RunResult",
     "RunSpec",
+    "SaidMessage",
     "Sandbox",
     "SandboxBackend",
     "SandboxError",
     "SandboxInfo",
     "SandboxReport",
     "SandboxSpec",
+    "SessionHit",
+    "SessionInfo",
+    "SessionTurn",
+    "Sessions",
     "SkillInfo",
     "SkillSource",
     "Start",
+    "Statements",
+    "Stop",
+    "Storage",
     "StreamEvent",
     "Suspend",
     "SystemClock",
+    "Tables",
     "Terminate",
     "Text",
     "TextDelta",
@@ -252,6 +302,7 @@ __all__ = [
     "TurnBegan",
     "TurnEnded",
     "TurnOutcome",
+    "TurnRef",
     "Usage",
     "Verdict",
     "__version__",

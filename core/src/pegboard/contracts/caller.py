@@ -11,6 +11,8 @@ from pegboard.contracts.effects import PolicyClass, ToolKind, Trust
 Origin = Literal["person", "agent", "job", "script", "mcp", "http"]
 """Who started the action: a person at a surface, an agent's run, a schedule, a script, a protocol
 client."""
+RunProfile = Literal["", "ultra"]
+"""How much work one run may make of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class Caller:
         surface: `terminal`, `chat`, `voice`, `editor`, `api` or "".
         continuation: True for a turn that finished background work started.
         depth: 0 at the top level; anything else is delegated.
+        run_profile: `ultra` for the one turn that the owner began with `/ultra`, else "".
         job: Id of the scheduled job, or "".
         job_creator: Trust of whoever made that job, or "".
         job_tools: Canonical or short names that the job itself lists; None = it lists none.
@@ -50,6 +53,7 @@ class Caller:
     surface: str = ""
     continuation: bool = False
     depth: int = 0
+    run_profile: RunProfile = ""
     job: str = ""
     job_creator: Trust | Literal[""] = ""
     job_tools: frozenset[str] | None = None
@@ -84,6 +88,7 @@ class Caller:
             child = replace(
                 child,
                 depth=self.depth + 1,
+                run_profile="",
                 origin="agent",
                 attended=False,
                 live_reply=False,
@@ -113,6 +118,8 @@ class ToolFilter:
         allowed_tools: Names to keep. None = no narrowing; empty = nothing.
         excluded_names: Names to leave out.
         excluded_categories: Categories to leave out.
+        mcp: Lists of MCP servers (`docs`) and single tools of one (`docs:search`). A server's tool
+            is kept when every list names it or the server.
         include_hidden: True to show tools of exposure `hidden`.
     """
 
@@ -122,6 +129,7 @@ class ToolFilter:
     allowed_tools: frozenset[str] | None = None
     excluded_names: frozenset[str] = field(default_factory=frozenset)
     excluded_categories: frozenset[str] = field(default_factory=frozenset)
+    mcp: tuple[frozenset[str], ...] = ()
     include_hidden: bool = False
 
 

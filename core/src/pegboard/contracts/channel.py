@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.provider import NO_USAGE, Usage
 from pegboard.contracts.stream import StreamEvent
+from pegboard.contracts.turn import Receipt
 
 Emit = Callable[[StreamEvent], Awaitable[None]]
+DeliveryFault = Literal["retry", "gone", "unknown"]
+"""Why a message was not delivered: it can be tried again and nothing was sent; it can never be
+delivered; nobody knows whether it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +31,8 @@ class ChannelInfo:
         slash_commands: True when `/words` are commands.
         streaming: True when it shows events while a turn runs.
         retract: True when shown text can be taken back.
-        deduplicates: True when sending one message twice is harmless.
+        deduplicates: True when sending one message twice is harmless: it looks at the message's
+            `id`, or replaces what it showed.
         max_chars: Longest message, or None.
     """
 
@@ -50,6 +56,32 @@ class Delivery:
     """
 
     external_ids: tuple[str, ...] = ()
+
+
+class DeliveryError(PegboardError):
+    """A message was not delivered. Whatever else `send` raises counts as `unknown`.
+
+    Args:
+        message: What happened.
+        kind: What may be done about it.
+        retry_after: Seconds to wait before the next try, as the other side said, or None.
+        fix: What mends it, or None.
+    """
+
+    code = "delivery_failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: DeliveryFault = "unknown",
+        retry_after: float | None = None,
+        fix: str | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message, fix=fix, **details)
+        self.kind = kind
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +108,25 @@ class TurnOutcome:
 
 
 class Inbox(Protocol):
-    """The door through which a channel hands in messages."""
+    """The door through which a channel hands in messages.
+
+    A message whose `external_id` came in before gets no second turn.
+    """
+
+    async def receive(self, message: InboundMessage) -> Receipt:
+        """Keep `message` and return: its turn is run now, or after the host was started again.
+
+        Only then may the channel tell the other side that the message was received. The reply
+        comes through `send`. A chat command is not kept: it was answered when this returns. The
+        receipt of a command, and of a sender who gets no turn, has no turn's place (`ref.seq` 0).
+
+        Raises:
+            StoreError: When it can't be kept: it was not received.
+        """
+        ...
 
     async def submit(self, message: InboundMessage) -> TurnOutcome:
-        """Run the turn that answers `message`.
+        """Run the turn that answers `message`, and return how it ended.
 
         The channel's `stream` and `send` are called on the way. Cancelling this call cancels the
         turn.
@@ -95,8 +142,11 @@ class Inbox(Protocol):
 class Channel(Protocol):
     """A way to talk to the agent.
 
-    Two methods are optional. `stream(chat, event)` shows one event of a running turn.
+    Four methods are optional. `stream(chat, event)` shows one event of a running turn.
     `ask(chat, question)` puts a yes/no question to the person and returns their answer.
+    `typing(chat)` shows for some seconds that an answer is on its way; it is called every 4 s while
+    a turn runs, for 5 minutes at most. `takes(chat)` tells whether what is sent to a chat reaches
+    somebody through this channel now; without it every chat is taken.
     """
 
     info: ChannelInfo
@@ -106,5 +156,9 @@ class Channel(Protocol):
         ...
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Deliver a reply."""
+        """Deliver a reply.
+
+        Raises:
+            DeliveryError: When it was not delivered, or nobody knows whether it was.
+        """
         ...

@@ -6,18 +6,25 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from logging import Logger
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from pegboard.contracts.blob import Blobs
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.capability import Capability
 from pegboard.contracts.clock import Clock
-from pegboard.contracts.effects import Effects
+from pegboard.contracts.effects import Effects, PolicyClass
 from pegboard.contracts.message import Message, OutboundMessage
-from pegboard.contracts.provider import ModelAnswer
+from pegboard.contracts.provider import NO_USAGE, ModelAnswer, Usage
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.sandbox import Sandbox
+from pegboard.contracts.storage import Storage
+from pegboard.contracts.stream import StreamEvent
 from pegboard.contracts.tool import Tool
+
+RunStatus = Literal["done", "failed", "timed_out", "cancelled"]
+NOT_DELEGATED: Final[tuple[PolicyClass, ...]] = ("read_write", "gui_control")
+"""Classes that work done for another run does not have unless it is said: two runs at a time that
+change the same files or the same screen undo each other's work."""
 
 
 @dataclass(slots=True, kw_only=True)  # plain: two are made for every call
@@ -61,7 +68,7 @@ class Family(Protocol):
 
 
 class PluginContext(Protocol):
-    """What a plugin's own code may use: its config, secrets and folder, the clock, a log."""
+    """What a plugin's own code may use: config, secrets, storage, a folder, the clock, a log."""
 
     id: str
     config: Any
@@ -74,6 +81,11 @@ class PluginContext(Protocol):
     @property
     def data_dir(self) -> Path:
         """A folder of the plugin's own, created on first use."""
+        ...
+
+    @property
+    def storage(self) -> Storage:
+        """What it keeps: JSON documents, and tables of its own."""
         ...
 
     @property
@@ -118,41 +130,117 @@ class ModelAccess(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """A child run that a tool starts.
+    """A child run that a tool starts. It can only have less than the run that starts it.
 
     Args:
         prompt: What it shall do.
-        system: Its system prompt, or "" for the default of a worker.
+        system: Its system prompt, or "" for that of a worker. A named agent's prompt is added.
+        agent: Named agent whose prompt, route, tools and limits it has; one that the agent of the
+            caller's run delegates to. "" = a worker without a name.
         tools: Names it may use; None = all that the caller has.
+        without: Policy classes that it does not have, beside those that the caller has not. The
+            sandbox of its calls has no effect of these classes.
         capabilities: Capabilities it asks for; None = all that the caller's run holds. It never
             gets others than those.
+        provider: Provider instance to ask; "" = that of its agent, else the caller's.
+        model: Model to ask; "" = that of its agent, else the caller's, unless `provider` is given.
+        effort: Reasoning effort (`low`, `medium`, `high`); None = that of its agent.
         max_steps: Model calls at most.
         timeout_s: Seconds at most.
+        result_bytes: Bytes of the answer that are kept at most; None = all.
     """
 
     prompt: str
     system: str = ""
+    agent: str = ""
     tools: tuple[str, ...] | None = None
+    without: tuple[PolicyClass, ...] = NOT_DELEGATED
     capabilities: tuple[Capability, ...] | None = None
+    provider: str = ""
+    model: str = ""
+    effort: str | None = None
     max_steps: int = 40
     timeout_s: float = 300.0
+    result_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What a child run came to. `status` is `done`, `failed`, `timed_out` or `cancelled`."""
+    """What a child run came to.
+
+    Args:
+        text: Its answer. Of a run that did not end by itself: the last that it said, or "".
+        status: `done`, `failed`, `timed_out`, or `cancelled` when somebody stopped this one run.
+        steps: Model calls made.
+        error: Why it is not done, as a sentence, or "".
+        run: Id of the run.
+        agent: Id of the named agent that did the work.
+        tool_calls: Calls that were begun.
+        usage: Tokens of all model calls.
+        duration_s: Seconds that it took.
+        cut: Bytes of the answer that were left out.
+        lacked: Tools of `RunSpec.tools` that it could not have.
+    """
 
     text: str
-    status: str
+    status: RunStatus
     steps: int
     error: str = ""
+    run: str = ""
+    agent: str = "main"
+    tool_calls: int = 0
+    usage: Usage = NO_USAGE
+    duration_s: float = 0.0
+    cut: int = 0
+    lacked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegate:
+    """An agent that the agent of a run may give work.
+
+    Args:
+        id: Its name.
+        description: What it is for, in a line, or "".
+        talks: True when the conversation can be handed over to it.
+    """
+
+    id: str
+    description: str = ""
+    talks: bool = True
+
+
+Watch = Callable[[StreamEvent], Awaitable[None]]
+"""Takes the events of a child run, as they come."""
 
 
 class Runs(Protocol):
-    """Child runs, with the caller's rights narrowed."""
+    """Child runs, with the caller's rights narrowed.
 
-    async def start(self, spec: RunSpec) -> RunResult:
-        """Run an agent loop to its end and return its answer."""
+    They have no channel, no conversation and nobody to ask, and start no runs of their own. Several
+    may run at the same time. Cancelling a call that started some ends them, and so does the end of
+    the run that the call belongs to.
+    """
+
+    @property
+    def delegates(self) -> tuple[Delegate, ...]:
+        """The named agents that this run's agent may give work; none for work that was given."""
+        ...
+
+    async def start(self, spec: RunSpec, *, watch: Watch | None = None) -> RunResult:
+        """Run an agent loop to its end and return what came of it.
+
+        Args:
+            spec: The run.
+            watch: Takes its events; one that fails is not called again. None = nobody watches.
+
+        Raises:
+            CapabilityDeniedError: When the caller's run does not hold `orch:spawn`, or is itself
+                one that another one started.
+            UsageError: When the caller's agent does not delegate to the one that was named.
+            PluginError: When the provider does not exist or can't be used.
+            NoProviderError: When there is none at all.
+        """
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 Effect = Literal["read", "fs_write", "exec", "net_read", "net_write", "state_write", "gui"]
@@ -73,7 +73,13 @@ class Access:
     """One resource that a call touches: `("fs_write", "/srv/notes/today.md")`.
 
     Two calls of one step conflict when they share a resource and either of them writes.
+
+    Args:
+        effect: What the call does to it.
+        resource: Absolute path, or "" when nothing is known of it.
+        argument: Name of the argument that names it, or "".
     """
 
     effect: Effect
     resource: str
+    argument: str = field(default="", compare=False)

@@ -43,7 +43,8 @@ class Lease:
 
     Args:
         key: Key of the conversation.
-        poked: Called when somebody pokes the key while the turn runs; the handler may set it.
+        poked: Called when somebody pokes the key while the turn runs; the handler may set it. It
+            must return at once and raise nothing.
     """
 
     key: str
@@ -51,7 +52,18 @@ class Lease:
 
 
 Handler = Callable[[TurnRef, Lease], Awaitable[Outcome]]
-"""Runs a turn. What it raises is logged; the turn is delivered again in a while."""
+"""Runs a turn. What it raises is logged; the turn is delivered again in a while.
+
+One that has begun a turn ends its attempt whatever happens, also when it fails or is cancelled:
+`Store.finish`, `wait` or `release`.
+"""
+Accepts = Callable[[TurnRef], bool]
+"""Tells which turns a host delivers: those of the channels that it runs."""
+
+
+def accept_all(ref: TurnRef) -> bool:
+    """Accept every turn."""
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +90,8 @@ class Engine(Protocol):
 
     The host checks order and ownership with every `Store.begin`, so neither is required of an
     engine after a crash. Different keys run side by side; a key with many waiting turns does not
-    delay others, and what nobody waits for never takes the last slots from a person.
+    delay others, and what nobody waits for never takes the last slots from a person. A host that
+    dies leaves its turns to another that accepts them, or to its next start.
     """
 
     async def submit(self, ref: TurnRef) -> None:
@@ -88,12 +101,15 @@ class Engine(Protocol):
     async def serve(self, handler: Handler, *, slots: int) -> None:
         """Deliver turns until cancelled or closed, at most `slots` at a time.
 
-        Begins with what is open in the store.
+        Begins with what is open in the store. What it had not begun when it ends stays open there.
         """
         ...
 
     async def poke(self, key: str) -> None:
-        """Tell a conversation that something changed: wake what waits, tell what runs."""
+        """Tell a conversation that something changed: wake what waits, tell what runs.
+
+        Not lost when it comes while a handler is about to answer `Later`.
+        """
         ...
 
     def stats(self) -> EngineStats:
@@ -106,10 +122,20 @@ class Engine(Protocol):
 
 
 class Backend(Protocol):
-    """A place to keep the truth, and an engine on it: what a store plugin contributes."""
+    """A place to keep the truth, and an engine on it: what a store plugin contributes.
 
-    async def open(self, settings: Mapping[str, Any], clock: Clock) -> tuple[Store, Engine]:
+    Several backends on one place work together, each for a host of its own.
+    """
+
+    async def open(
+        self, settings: Mapping[str, Any], clock: Clock, *, accepts: Accepts = accept_all
+    ) -> tuple[Store, Engine]:
         """Open both.
+
+        Args:
+            settings: What the config file says about it.
+            clock: The host's clock.
+            accepts: Tells which turns this host delivers; the others are left to other hosts.
 
         Raises:
             StoreError: When that can't be done; says why and how to mend it.

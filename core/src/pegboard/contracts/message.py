@@ -117,6 +117,8 @@ class OutboundMessage:
         thread: Thread within the chat, or "".
         attachments: Images and files.
         in_reply_to: The channel's id of the message answered, or "".
+        id: The host's id of this message, the same when it is sent again, or "" when it never is.
+            What two messages say is equal whatever their ids.
     """
 
     chat: str
@@ -124,6 +126,7 @@ class OutboundMessage:
     thread: str = ""
     attachments: tuple[Attachment, ...] = ()
     in_reply_to: str = ""
+    id: str = field(default="", compare=False)
 
 
 def tool_message(results: list[CallResult]) -> Message:

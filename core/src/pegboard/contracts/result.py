@@ -80,9 +80,16 @@ class Handoff:
     message: str = ""
 
 
+DENIAL_BREAKER: Final = "denial_breaker"
+"""Reason for which the host aborts a run: it was refused too often in a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """End the turn without another model call; the side effect was the reply."""
+    """End the turn without another model call; the side effect was the reply.
+
+    With an error it counts only for the reason `DENIAL_BREAKER`: the host aborts the run.
+    """
 
     reason: str = ""
 
@@ -95,14 +102,45 @@ class Suspend:
         question: What the person is asked, complete in itself.
         rule: The rule that asked.
         subject: Hash of tool, arguments and question: what is agreed to is what runs.
+        tool: Canonical name of the tool.
+        arguments: The arguments that would run.
+        lasting: True when a yes may be kept for good: then a rule of the configuration asked, and
+            nothing else.
     """
 
     question: str
     rule: str = ""
     subject: str = ""
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    lasting: bool = False
 
 
-Control = AddTools | Handoff | Terminate | Suspend
+@dataclass(frozen=True, slots=True)
+class ChangeConfig:
+    """Change the configuration, once the owner has agreed to exactly this change.
+
+    Only a tool that declares `control = "config"` can ask for it. It runs up to here, the owner is
+    asked, and when they agree it runs again: it must do nothing by itself that must not be done
+    twice, and declare `on_interrupt = "rerun"`.
+
+    Args:
+        question: What the owner is asked; the host adds the change itself, as it will be written.
+        key: Dotted key of the setting.
+        value: Its new value, or the item to add.
+        add: True to add `value` to the list at `key`.
+        replaces: With `add`, for a list of tables: the item that has the same value under this name
+            is replaced; "" = none is.
+    """
+
+    question: str
+    key: str
+    value: Any = field(hash=False)
+    add: bool = False
+    replaces: str = ""
+
+
+Control = AddTools | Handoff | Terminate | Suspend | ChangeConfig
 
 
 @dataclass(slots=True)

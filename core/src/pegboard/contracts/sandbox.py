@@ -145,6 +145,8 @@ class Completed:
         duration_s: Wall-clock seconds.
         timed_out: `wall`, `idle`, `output` when it was stopped for that, else None.
         pipe_held: True when something it started still held its output at the end.
+        notes: What the sandbox has to say of it, in sentences: a host that it refused to let the
+            command reach, a file that it did not let stay.
     """
 
     exit_code: int | None
@@ -154,6 +156,7 @@ class Completed:
     duration_s: float = 0.0
     timed_out: Literal["wall", "idle", "output"] | None = None
     pipe_held: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

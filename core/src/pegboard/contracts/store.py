@@ -39,7 +39,9 @@ class Store(Protocol):
     async def ingest(self, incoming: Incoming) -> Receipt:
         """Keep what came in and give it a turn, in one transaction.
 
-        A channel is told that a message was received only after this returned.
+        A channel is told that a message was received only after this returned. What has come
+        before, by the id of the turn or by the external id in that chat of the channel, gets the
+        turn it has.
         """
         ...
 
@@ -51,20 +53,35 @@ class Store(Protocol):
         """Return a turn, or None."""
         ...
 
+    async def begun(self, turn: str) -> Begun | None:
+        """Return a turn with its calls, its reply and what was asked, without beginning it."""
+        ...
+
     async def begin(self, turn: str, *, now: float, max_attempts: int) -> Begun | NotBegun:
         """Begin the next attempt of a turn that is the first open one of its conversation.
 
-        Beginning adds 1 to the fence. A turn that some living host runs is busy. One that was begun
-        `max_attempts` times without an end becomes `dead`.
+        Beginning adds 1 to the fence. A turn that some living host runs is busy: so each attempt
+        must be ended with `finish`, `wait` or `release`, whatever happens in it. (When that raises
+        as well, the attempt is over all the same: the next `begin` takes the turn over.) A turn
+        that was begun `max_attempts` times without an end becomes `dead`; its fence is then good
+        for `reply` and `sending`, to tell the person. One that was to be stopped is begun, with
+        `cancel_asked`, so that what it did can be written down; it ends as `cancelled` at once when
+        it did nothing yet, or was begun that often.
         """
         ...
 
-    async def wait(self, turn: str, fence: int, *, until: float | None) -> None:
-        """Put a running turn aside until a time, or until `wake`; it keeps its place."""
+    async def wait(self, turn: str, fence: int, *, until: float | None) -> bool:
+        """Put a running turn aside until a time, or until `wake`; it keeps its place.
+
+        Returns False when it can go on at once: it was woken, or asked to stop, since it was begun.
+        """
         ...
 
     async def wake(self, turn: str) -> bool:
-        """Let a waiting turn go on now; False when it does not wait."""
+        """Let a waiting turn go on now; False when it does not wait.
+
+        One that runs will not begin to wait: its next `wait` returns False.
+        """
         ...
 
     async def release(self, turn: str, fence: int) -> None:
@@ -82,31 +99,56 @@ class Store(Protocol):
         tokens: int | None = None,
         error: Json | None = None,
     ) -> None:
-        """End a turn and add its messages to the history, in one transaction."""
+        """End a turn and add its messages to the history, in one transaction.
+
+        What the results of its model calls hold under `state` served to go on, and is dropped.
+        Parts of the reply that were not sent become stale, and questions expire. `tokens` = None
+        leaves the number that is known.
+        """
         ...
 
     async def ask_to_stop(self, key: str) -> Sequence[TurnRef]:
-        """Mark the running or waiting turn of a conversation as to be stopped, and return it."""
+        """Mark the turn of a conversation that was begun as to be stopped, and return it.
+
+        One that waits goes on at once, to end.
+        """
         ...
 
     async def stopping(self, turn: str, fence: int) -> bool:
         """Tell whether somebody asked to stop this attempt, or it holds an old fence."""
         ...
 
-    async def new_epoch(self, key: str, *, now: float) -> Sequence[TurnRef]:
+    async def new_epoch(self, key: str, *, now: float, by: str | None = None) -> Sequence[TurnRef]:
         """Begin a conversation anew; return its open turns, each of which is now to be stopped.
 
-        Queued ones end as `cancelled` at once. The transcript is empty from here on; what was said
-        stays readable through `messages`.
+        Those that nobody has begun end as `cancelled` at once. The transcript is empty from here
+        on; what was said stays readable through `messages`.
+
+        Args:
+            key: The conversation.
+            now: Seconds since the epoch.
+            by: The turn that asks for it, if one does: it and what came after it are not stopped
+                and belong to the new epoch.
         """
         ...
 
     async def intend(self, turn: str, fence: int, calls: Sequence[CallRecord]) -> None:
-        """Write that calls are about to run; one that is known begins its next attempt."""
+        """Write that calls are about to run; one that is known begins its next attempt.
+
+        One that comes with its result is recorded with it, in the same transaction. One that has
+        finished is left as it is.
+
+        Raises:
+            StoreError: When a call with another digest has finished under that id.
+        """
         ...
 
     async def record(self, turn: str, fence: int, call: str, result: Json) -> None:
-        """Write what a call returned."""
+        """Write what a call returned; a second time changes nothing.
+
+        50 MB are kept, but a large result delays whatever else is written, and takes many times its
+        size in memory meanwhile: what is over 1 MB belongs in a blob.
+        """
         ...
 
     async def reply(self, turn: str, fence: int, parts: Sequence[Json], *, now: float) -> None:
@@ -140,8 +182,9 @@ class Store(Protocol):
     async def ask(self, approval: Approval) -> Approval:
         """Keep a question about a call.
 
-        Returns the one that is pending for the same subject in this conversation, if there is one:
-        it is shared.
+        Returns it as it is kept: with the token and the time of the one that is pending for the
+        same subject in this conversation, if there is one: it is shared. A call that was asked
+        about keeps its question and the answer to it.
         """
         ...
 
@@ -150,7 +193,8 @@ class Store(Protocol):
     ) -> Approval | None:
         """Answer a pending question of a conversation by its token, once; None = there is none.
 
-        What has expired is not answered. Every call that waits for the same subject is answered.
+        What has expired is not answered. Every call that waits for the same subject is answered,
+        and its turn is woken in the same transaction; the engine is still to be poked.
         """
         ...
 

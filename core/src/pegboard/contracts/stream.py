@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Final, get_args
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +149,24 @@ StreamEvent = (
     | UsageReported
     | TurnFinished
 )
+
+_KINDS: Final[Mapping[str, type]] = {kind.type: kind for kind in get_args(StreamEvent)}
+
+
+def read_event(data: Mapping[str, Any]) -> StreamEvent | None:
+    """Return the event that `to_dict` wrote; None when its type is not known here.
+
+    Fields that are not known are left out: a newer host may say more.
+
+    Raises:
+        ValueError: When a field is missing.
+    """
+    kind = _KINDS.get(str(data.get("type")))
+    if kind is None:
+        return None
+    known = {field.name for field in fields(kind)}
+    try:
+        event: StreamEvent = kind(**{name: data[name] for name in data if name in known})
+    except TypeError as error:
+        raise ValueError(f"an event {data.get('type')!r} that is incomplete: {error}") from error
+    return event

@@ -45,6 +45,8 @@ class Arg:
         examples: Values to show.
         access: The effect on the path that this argument names (`"read"` or `"fs_write"`), so that
             calls which touch one path are ordered and policy sees the path.
+        shell: True when this argument is source that a shell runs, or a list of a program and its
+            arguments: the operator's rules are then applied to each command in it.
     """
 
     description: str = ""
@@ -58,6 +60,7 @@ class Arg:
     pattern: str | None = None
     examples: tuple[Any, ...] = ()
     access: Effect | None = None
+    shell: bool = False
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         """Add the keywords to the schema that pydantic made of the annotation."""
@@ -166,6 +169,7 @@ class ToolSpec:
         effects: Upper bound of what a call changes or reaches. None = unknown = most dangerous.
         effects_by: Effects that depend on one argument.
         access: For each argument that names a path: its effect.
+        shell: Names of the arguments that a shell runs.
         audience: `owner` = the result is the owner's own data; guests never learn that it exists.
         attended: Name of the rule about a present owner, or None.
         capability: `orch:...` that a script needs, or None: no script may call it. Those to spawn,
@@ -189,6 +193,7 @@ class ToolSpec:
     effects: Effects | None = None
     effects_by: EffectsBy | None = None
     access: Mapping[str, Effect] = field(default_factory=dict)
+    shell: tuple[str, ...] = ()
     audience: Audience = "any"
     attended: str | None = None
     capability: Capability | None = None
@@ -222,6 +227,7 @@ class ToolSpec:
             "intents": [_intent_dict(intent) for intent in self.intents],
             "effects_by": self.effects_by.to_dict() if self.effects_by else None,
             "access": dict(self.access),
+            "shell": list(self.shell),
             "attended": self.attended,
             "capability": self.capability,
             "control": self.control,
@@ -359,6 +365,7 @@ def _read_spec(cls: type[ToolSpec], name: str, data: Mapping[str, Any]) -> ToolS
         effects=None if declared is None else effects(declared),
         effects_by=EffectsBy.from_dict(data["effects_by"]) if data.get("effects_by") else None,
         access=dict(data.get("access", {})),
+        shell=tuple(data.get("shell", ())),
         audience=data.get("audience", "any"),
         attended=data.get("attended"),
         capability=data.get("capability"),

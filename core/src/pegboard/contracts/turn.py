@@ -62,6 +62,7 @@ class TurnRef:
         seq: Its place in the conversation, from 1.
         channel: Instance name of the channel.
         background: True when nobody waits for it.
+        attempts: How often it had been begun without an end when this was read.
     """
 
     turn: str
@@ -69,6 +70,7 @@ class TurnRef:
     seq: int
     channel: str = ""
     background: bool = False
+    attempts: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -21,9 +21,11 @@ class Ask:
 
     Args:
         question: What the person is asked, complete in itself.
+        plugin: Id of the plugin whose guard it is; the host sets it.
     """
 
     question: str
+    plugin: str = field(default="", compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,12 @@ class Deny:
     Args:
         reason: Why, for the model and the person.
         fix: What to do instead, or None.
+        plugin: Id of the plugin whose guard it is; the host sets it.
     """
 
     reason: str
     fix: str | None = None
+    plugin: str = field(default="", compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
