@@ -12,9 +12,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from pegboard.contracts.audit import AuditEvent
 from pegboard.contracts.errors import StoreError
+from pegboard.store import migrations as migrations_module
 from pegboard.store import writer as writer_module
+from pegboard.store.audit_log import append, verified
 from pegboard.store.database import LOCK_NAME, Database
+from pegboard.store.embedded import EmbeddedStore
 from pegboard.store.host_lock import HostLock
 from pegboard.store.migrations import MIGRATIONS, Migration, migrate, version_of
 from pegboard.store.sqlite import FILE_NAME, open_for_reading, open_for_writing
@@ -275,6 +279,30 @@ async def test_a_store_of_version_0_is_migrated_and_kept_as_it_was(tmp_path):
         assert names == [("old",)]
 
 
+async def test_a_store_with_an_audit_log_only_gets_the_later_tables(tmp_path):
+    old = Database(tmp_path, migrations=MIGRATIONS[:1])
+    event = AuditEvent(at=1.0, kind="deny", rule="r", outcome="deny")
+    await old.write(lambda connection: append(connection, [event]))
+    await old.aclose()
+    store = EmbeddedStore(Database(tmp_path))
+    assert await store.open_turns() == []
+    assert (await store.database.read(verified)).records == 1
+    await store.aclose()
+    with closing(sqlite3.connect(tmp_path / f"{FILE_NAME}.v1")) as connection:
+        assert version_of(connection) == 1
+        assert verified(connection).records == 1
+
+
+async def test_a_store_works_without_full_text_search(tmp_path, make, monkeypatch):
+    monkeypatch.setattr(migrations_module, "has_fts5", lambda connection: False)
+    store = EmbeddedStore(Database(tmp_path), worker="one")
+    for step in make.steps(store):
+        await step
+    assert len(await store.messages("k0")) == 2
+    assert "message_fts_docsize" not in make.dump(store.database.path)
+    await store.aclose()
+
+
 async def test_a_new_store_needs_no_backup(tmp_path):
     with closing(open_for_writing(tmp_path / FILE_NAME)) as connection:
         assert migrate(connection, tmp_path / FILE_NAME) == []
@@ -372,3 +400,16 @@ async def test_a_full_disk_refuses_and_recovers(tmp_path):
     finally:
         await store.aclose()
         subprocess.run(["umount", disk], check=True)
+
+
+async def test_a_read_waits_for_a_first_write_that_still_migrates(tmp_path):
+    store, found = Database(tmp_path, migrations=NOTES), []
+
+    async def read():
+        found.append(await store.read(lambda c: c.execute("SELECT text FROM note").fetchall()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.write, adding("one"))
+        tasks.start_soon(read)
+    assert found in ([[]], [[("one",)]])
+    await store.aclose()

@@ -59,6 +59,7 @@ class FolderBlobs:
         with suppress(FileNotFoundError):
             # a file of another size was cut off when the machine went down
             if place.stat().st_size == len(data):
+                os.utime(place)  # it is wanted again: a sweep shall not take it for an old one
                 return blob_id
         make_private(self.folder)
         place.parent.mkdir(mode=0o700, exist_ok=True)

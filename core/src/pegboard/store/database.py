@@ -12,14 +12,13 @@ import anyio
 import anyio.to_thread
 
 from pegboard.contracts.errors import StoreError
-from pegboard.store.host_lock import HostLock
+from pegboard.store.host_lock import LOCK_NAME, HostLock
 from pegboard.store.migrations import MIGRATIONS, Migration
 from pegboard.store.sqlite import FILE_NAME, open_for_reading, told
 from pegboard.store.writer import Request, Writer, into_future
 
 T = TypeVar("T")
 
-LOCK_NAME: Final = "pegboard.lock"
 MAX_WAITING: Final = 2_000
 """Requests that wait at once; who comes later waits for a place first."""
 _READERS: Final = 4
@@ -34,6 +33,7 @@ class Database:
             short-lived hosts.
         max_waiting: Requests that may wait at once.
         migrations: The steps to the newest version.
+        name: Name of the file.
     """
 
     def __init__(
@@ -43,8 +43,9 @@ class Database:
         exclusive: bool = False,
         max_waiting: int = MAX_WAITING,
         migrations: Sequence[Migration] = MIGRATIONS,
+        name: str = FILE_NAME,
     ) -> None:
-        self.path = folder / FILE_NAME
+        self.path = folder / name
         self._exclusive = exclusive
         self._migrations = migrations
         self._max_waiting = max_waiting
@@ -54,6 +55,7 @@ class Database:
         self._lock: HostLock | None = None
         self._writer: Writer | None = None
         self._closed = False
+        self._round: list[Request] = []
 
     async def open(self) -> None:
         """Open and migrate the file now instead of at the first use.
@@ -76,14 +78,16 @@ class Database:
         async with self._places:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[T] = loop.create_future()
-            request = Request(work, into_future(loop, future))
-            self._started().put(request)
+            request = Request(work, into_future(future), loop)
+            self._put(loop, request)
             try:
-                with told(self.path):
-                    return await future
+                return await future
             except asyncio.CancelledError:
                 request.abandoned = True
                 raise
+            except (sqlite3.Error, OSError):
+                with told(self.path):
+                    raise
 
     def post(
         self,
@@ -102,6 +106,7 @@ class Database:
                 failed(error)
 
         try:
+            self._hand_over()
             writer = self._started()
             if writer.waiting >= self._max_waiting:
                 raise StoreError("Too much waits to be written to the store.")
@@ -117,21 +122,48 @@ class Database:
         Raises:
             StoreError: When the store can't be read.
         """
-        if self._writer is None:
+        if self._closed or not self._may_read():
             await self.open()
         return await anyio.to_thread.run_sync(self._read, work, limiter=self._reading)
 
     async def aclose(self) -> None:
         """Write what waits, then close the file; a second time does nothing."""
+        self._hand_over()
         self._closed = True
+        # before the writer, which as the last one to leave puts the log away
+        while self._idle:
+            self._idle.pop().close()
         with anyio.CancelScope(shield=True):
             if self._writer is not None:
                 await anyio.to_thread.run_sync(self._writer.close)
-        while self._idle:
-            self._idle.pop().close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def _may_read(self) -> bool:
+        """Tell whether the file can be read; not while its first writer is still migrating it."""
+        return self._writer is not None and self._writer.ready
+
+    def _put(self, loop: asyncio.AbstractEventLoop, request: Request) -> None:
+        """Queue a request together with all others of this round of the event loop.
+
+        The writer would begin with the first of them alone, and the others would wait for two syncs
+        instead of one.
+        """
+        self._started()
+        if not self._round or self._round[0].loop is not loop:
+            loop.call_soon(self._hand_over)
+        self._round.append(request)
+
+    def _hand_over(self) -> None:
+        requests, self._round = self._round, []
+        if self._writer is None or not requests:
+            return
+        try:
+            self._writer.put(*requests)
+        except StoreError as error:
+            for request in requests:
+                request.settle(None, error)
 
     def _started(self) -> Writer:
         if self._closed:

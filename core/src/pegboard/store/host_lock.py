@@ -9,6 +9,7 @@ from typing import Final
 from pegboard.config.paths import make_private
 from pegboard.contracts.errors import StoreError
 
+LOCK_NAME: Final = "pegboard.lock"
 _LONGEST_PID: Final = 20
 
 
@@ -30,7 +31,7 @@ class HostLock:
         make_private(path.parent)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _locked(self._file, exclusive):
+            if not locked(self._file, exclusive):
                 raise _held(path, self._file, exclusive)
             if exclusive:
                 os.ftruncate(self._file, 0)
@@ -49,7 +50,8 @@ class HostLock:
             self._file = -1
 
 
-def _locked(file: int, exclusive: bool) -> bool:
+def locked(file: int, exclusive: bool) -> bool:
+    """Lock an open file for as long as it is open; False when somebody else has locked it."""
     try:
         import fcntl
     except ImportError:  # Windows: SQLite's own locks still keep transactions apart
@@ -59,6 +61,24 @@ def _locked(file: int, exclusive: bool) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def owner_of(path: Path) -> str | None:
+    """Return the process id of the host that owns the store; None when nobody does.
+
+    Args:
+        path: The lock file.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        if locked(file, exclusive=False):
+            return None
+        return os.read(file, _LONGEST_PID).decode("ascii", "replace").strip() or None
+    finally:
+        os.close(file)
 
 
 def _held(path: Path, file: int, exclusive: bool) -> StoreError:

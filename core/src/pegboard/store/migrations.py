@@ -6,62 +6,19 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pegboard.contracts.errors import StoreError
+from pegboard.store.crash_points import reached
+from pegboard.store.durable_file import replace_durably
+from pegboard.store.migration import Migration
+from pegboard.store.schema_audit import AUDIT
+from pegboard.store.schema_turns import TURNS
 
+__all__ = ["MIGRATIONS", "Migration", "migrate", "refuse_newer", "version_of"]
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step. A step that was released never changes; what is new becomes a further one.
-
-    Args:
-        version: Version of the store after it: one more than before it.
-        about: What it brings, in a few words.
-        statements: SQL, run in order in one transaction.
-    """
-
-    version: int
-    about: str
-    statements: tuple[str, ...]
-
-
-MIGRATIONS: Final[tuple[Migration, ...]] = (
-    Migration(
-        1,
-        "the audit log",
-        (
-            """
-            CREATE TABLE audit(
-                id INTEGER PRIMARY KEY,
-                event TEXT NOT NULL CHECK(json_valid(event)),
-                prev_hash TEXT NOT NULL,
-                hash TEXT NOT NULL UNIQUE,
-                at REAL AS (json_extract(event, '$.at')) VIRTUAL,
-                kind TEXT AS (json_extract(event, '$.kind')) VIRTUAL,
-                tool TEXT AS (json_extract(event, '$.tool')) VIRTUAL
-            )
-            """,
-            "CREATE INDEX audit_at ON audit(at)",
-            """
-            CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
-            BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
-            """,
-            """
-            CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
-            BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
-            """,
-            # also against INSERT OR REPLACE, which deletes without a delete trigger
-            """
-            CREATE TRIGGER audit_only_appended BEFORE INSERT ON audit
-            WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM audit)
-            BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
-            """,
-        ),
-    ),
-)
+MIGRATIONS: Final[tuple[Migration, ...]] = (AUDIT, TURNS)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -90,8 +47,9 @@ def migrate(
 ) -> list[Path]:
     """Bring a store to the newest version and return the backups that were made.
 
-    Each step is one transaction, and a copy of the store as it was is made before it. Two processes
-    may do this at once: the second finds it done. No step is made on a store that is newer.
+    Each step is one transaction, and a copy of the store as it was is made before it, unless the
+    store is new. Two processes may do this at once: the second finds it done. No step is made on a
+    store that is newer.
 
     Args:
         connection: The store, open for writing, outside any transaction.
@@ -103,22 +61,39 @@ def migrate(
         sqlite3.Error, OSError: When a step or its backup fails; the step is undone.
     """
     refuse_newer(path, version_of(connection), migrations[-1].version)
+    new = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
     backups = []
     for step in migrations[version_of(connection) :]:
+        reached("migrate", "before")
         connection.execute("BEGIN IMMEDIATE")
         try:
             if version_of(connection) < step.version:
-                if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                if not new:
                     backups.append(_backup(path, version_of(connection)))
-                for statement in step.statements:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version={step.version:d}")
+                _take(connection, step)
+            reached("migrate", "during")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        reached("migrate", "after")
     return backups
+
+
+def has_fts5(connection: sqlite3.Connection) -> bool:
+    """Tell whether this SQLite has full-text search."""
+    found = connection.execute("SELECT sqlite_compileoption_used('ENABLE_FTS5')").fetchone()
+    return bool(found[0])
+
+
+def _take(connection: sqlite3.Connection, step: Migration) -> None:
+    for statement in step.statements:
+        connection.execute(statement)
+    if step.with_fts5 and has_fts5(connection):
+        for statement in step.with_fts5:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version={step.version:d}")
 
 
 def _backup(path: Path, version: int) -> Path:
@@ -129,7 +104,5 @@ def _backup(path: Path, version: int) -> Path:
     os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as copy:
         source.backup(copy)
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
-    part.replace(target)
+    replace_durably(part, target)
     return target

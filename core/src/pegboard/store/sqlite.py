@@ -19,6 +19,7 @@ BUSY_S: Final = 5.0
 _RETRY_S: Final = 0.02
 _JOURNAL_LIMIT: Final = 64 * 1024 * 1024
 _OLDEST: Final = (3, 38, 0)
+_HEADER: Final = 100
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -39,6 +40,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         make_private(path.parent)
         # made by us and not by SQLite, which would make it readable for others
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _refuse_half_a_page(path)
         connection = sqlite3.connect(
             path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
@@ -51,6 +53,33 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
         return connection
+
+
+def _refuse_half_a_page(path: Path) -> None:
+    """Refuse a file that ends within a page and has no log beside it to mend that.
+
+    SQLite finds out that pages are missing, but takes what is missing of the last one for zeros.
+
+    Raises:
+        StoreError: When the file was cut off.
+    """
+    if _size(path.with_name(f"{path.name}-wal")):
+        return
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    page = int.from_bytes(header[16:18], "big")
+    if len(header) == _HEADER and page > 1 and _size(path) % page:
+        raise StoreError(
+            f"The store {path} is damaged or no store: its end is missing.",
+            fix=f"mv {path} {path}.damaged",
+        )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -117,6 +146,8 @@ def _said(path: Path, error: sqlite3.Error) -> str:
         return f"The store {path} is busy: another process has been writing to it for {BUSY_S:g} s."
     if name == "SQLITE_FULL":
         return f"The disk is full: nothing can be written to the store {path}."
+    if name.startswith("SQLITE_IOERR"):  # a quota or a limit as well as a broken disk
+        return f"The disk refuses to read or write the store {path}."
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         return f"The store {path} is damaged or no store: {error}."
     return f"The store {path} can't be used: {error}."
@@ -124,7 +155,7 @@ def _said(path: Path, error: sqlite3.Error) -> str:
 
 def _fix(path: Path, error: sqlite3.Error) -> str | None:
     name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_FULL":
+    if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
         return f"df -h {path.parent}"
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         return f"mv {path} {path}.damaged"
