@@ -77,6 +77,45 @@ class TestMemory(Suite):
     pass
 
 
+class Kept(Memory):
+    """A correct channel that keeps what it receives, and shows a message once."""
+
+    info = replace(Memory.info, deduplicates=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids_shown: dict[str, Delivery] = {}
+        self.received = 0
+
+    async def run(self, inbox: Inbox) -> None:
+        while True:
+            while self.said:
+                self.received += 1
+                message = replace(self.message(self.said.pop(0)), external_id=f"m{self.received}")
+                first = await inbox.receive(message)
+                again = await inbox.receive(message)  # as one does that heard nothing back
+                assert (first.ref, again.duplicate) == (again.ref, True)
+            await anyio.sleep(0.01)
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        if message.id not in self.ids_shown:
+            delivery = await super().send(message)
+            if not message.id:
+                return delivery
+            self.ids_shown[message.id] = delivery
+        return self.ids_shown[message.id]
+
+    async def typing(self, chat: str) -> None:
+        self.drafts.append(f"{chat} ...")
+
+    def takes(self, chat: str) -> bool:
+        return chat == "1"
+
+
+class TestKept(Suite):
+    made = Kept
+
+
 class OddSurface(Memory):
     info = replace(Memory.info, surface="window")
 
@@ -164,6 +203,26 @@ class Choosy(Memory):
             raise ValueError(event.type)
 
 
+class Forgetful(Kept):
+    async def send(self, message: OutboundMessage) -> Delivery:
+        return await Memory.send(self, message)
+
+
+class Deaf(Kept):
+    async def send(self, message: OutboundMessage) -> Delivery:
+        return await super().send(replace(message, id="the same"))
+
+
+class Loud(Kept):
+    async def typing(self, chat: str) -> None:
+        await self.send(OutboundMessage(chat=chat, text="I am writing"))
+
+
+class Vague(Kept):
+    def takes(self, chat: str) -> bool:
+        return None  # type: ignore[return-value]
+
+
 BREAKS: list[tuple[str, type[Memory]]] = [
     ("its_facts_are_complete", OddSurface),
     ("its_facts_are_complete", NoLength),
@@ -179,6 +238,10 @@ BREAKS: list[tuple[str, type[Memory]]] = [
     ("a_long_text_is_delivered_whole", Cutting),
     ("a_long_text_is_delivered_whole", Whole),
     ("every_event_can_be_streamed", Choosy),
+    ("a_message_sent_again_is_delivered_once_where_it_says_so", Forgetful),
+    ("a_message_sent_again_is_delivered_once_where_it_says_so", Deaf),
+    ("that_an_answer_is_coming_can_be_shown", Loud),
+    ("that_an_answer_is_coming_can_be_shown", Vague),
 ]
 
 

@@ -34,6 +34,12 @@ async def whisper(ctx: ToolContext) -> str:
     return ctx.plugin.secret("speaker_key")
 
 
+@speaker.tool(effects={"state_write"}, audience="owner")
+async def count(ctx: ToolContext) -> str:
+    """Count the calls of this tool."""
+    return str(await ctx.plugin.storage.update("counts", "calls", lambda old: old + 1, 0))
+
+
 @speaker.tool(effects=())
 async def what_time(ctx: ToolContext) -> str:
     """Tell the time of the plugin's clock."""
@@ -159,6 +165,13 @@ async def test_the_next_host_imports_changed_code(host: HostFactory, tmp_path: P
         built(make_dist(site, "pegboard-weather", code=code))
         async with host("weather", path=[site]) as running:
             assert text in (await running.call("weather_hello")).text
+
+
+async def test_the_next_host_finds_what_plugins_keep(host: HostFactory) -> None:
+    for expected in ("1", "2"):
+        async with host(inline={"speaker": speaker}) as running:
+            assert expected in (await running.call("count")).text.splitlines()
+    assert (host.home / "data" / "storage" / "speaker" / "documents.db").is_file()
 
 
 async def test_settings_are_those_of_the_test(

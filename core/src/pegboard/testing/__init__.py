@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pegboard.testing.clock import FakeClock
+    from pegboard.testing.contracts.backend import BackendContract
     from pegboard.testing.contracts.channel import ChannelContract
+    from pegboard.testing.contracts.guard import GuardContract
     from pegboard.testing.contracts.inbox import RecordingInbox
     from pegboard.testing.contracts.plugin import PluginContract
     from pegboard.testing.contracts.provider import ProviderContract
     from pegboard.testing.contracts.sandbox import SandboxContract
+    from pegboard.testing.contracts.sandbox_probes import SandboxProbes
     from pegboard.testing.contracts.skill_source import SkillSourceContract
     from pegboard.testing.contracts.tool import ToolContract
     from pegboard.testing.dists import Dist, make_dist
@@ -23,14 +26,18 @@ if TYPE_CHECKING:
     from pegboard.testing.host import HostFactory, HostUnderTest
     from pegboard.testing.model import Answer, Call, Cut, Fail, ScriptedModel
     from pegboard.testing.recorder import Recorder
+    from pegboard.testing.recordings import replay
 
 _MODULES: Final = {
     "clock": "FakeClock",
+    "contracts.backend": "BackendContract",
     "contracts.channel": "ChannelContract",
+    "contracts.guard": "GuardContract",
     "contracts.inbox": "RecordingInbox",
     "contracts.plugin": "PluginContract",
     "contracts.provider": "ProviderContract",
     "contracts.sandbox": "SandboxContract",
+    "contracts.sandbox_probes": "SandboxProbes",
     "contracts.skill_source": "SkillSourceContract",
     "contracts.tool": "ToolContract",
     "dists": "Dist make_dist",
@@ -38,12 +45,14 @@ _MODULES: Final = {
     "host": "HostFactory HostUnderTest",
     "model": "Answer Call Cut Fail ScriptedModel",
     "recorder": "Recorder",
+    "recordings": "replay",
 }
 _WHERE: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "FAULTS",
     "Answer",
+    "BackendContract",
     "Call",
     "ChannelContract",
     "Cut",
@@ -51,6 +60,7 @@ __all__ = [
     "Fail",
     "FakeClock",
     "Fault",
+    "GuardContract",
     "HostFactory",
     "HostUnderTest",
     "PluginContract",
@@ -58,10 +68,12 @@ __all__ = [
     "Recorder",
     "RecordingInbox",
     "SandboxContract",
+    "SandboxProbes",
     "ScriptedModel",
     "SkillSourceContract",
     "ToolContract",
     "make_dist",
+    "replay",
 ]
 
 

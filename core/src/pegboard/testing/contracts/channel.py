@@ -161,6 +161,32 @@ class ChannelContract(Suite):
         for event in (*EVERY_EVENT, _NewerEvent(text="")):
             await stream("chat", event)
 
+    async def test_a_message_sent_again_is_delivered_once_where_it_says_so(
+        self, tmp_path: Path
+    ) -> None:
+        """A channel that deduplicates shows a message once that is sent twice with one id."""
+        channel = self.make_channel(tmp_path)
+        if not channel.info.deduplicates:
+            return
+        for _ in range(2):
+            await channel.send(OutboundMessage(chat="chat", text="only once", id="turn:0"))
+        await channel.send(OutboundMessage(chat="chat", text="another", id="turn:1"))
+        shown = "".join(self.sent(channel))
+        assert shown.count("only once") == 1, "it was delivered twice"
+        assert "another" in shown, "another message was taken for the same"
+
+    async def test_that_an_answer_is_coming_can_be_shown(self, tmp_path: Path) -> None:
+        """`typing`, if there is one, shows it and sends no message; `takes` answers yes or no."""
+        channel = self.make_channel(tmp_path)
+        typing = getattr(channel, "typing", None)
+        if typing is not None:
+            with anyio.fail_after(LIMIT_S):
+                await typing("chat")
+            assert self.sent(channel) == [], "a message was sent"
+        takes = getattr(channel, "takes", None)
+        if takes is not None:
+            assert isinstance(takes("chat"), bool), "`takes` must answer True or False"
+
     @asynccontextmanager
     async def _running(
         self, folder: Path, answer: Answering | None = None

@@ -11,6 +11,7 @@ from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, TurnOutcome
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.stream import StepStarted, TextStreamed, TurnFinished, TurnStarted
+from pegboard.contracts.turn import Receipt, TurnRef
 
 Answering = Callable[[InboundMessage], TurnOutcome]
 
@@ -35,6 +36,18 @@ class RecordingInbox:
             lambda message: TurnOutcome(text=f"heard {message.text}", steps=1)
         )
         self._changed = anyio.Event()
+
+    async def receive(self, message: InboundMessage) -> Receipt:
+        """Keep a message and answer it; one that came in before is answered already."""
+        key = f"{message.channel}/{message.chat}"
+        for place, earlier in enumerate(self.messages, 1):
+            if message.external_id and _same(message, earlier):
+                return Receipt(
+                    ref=TurnRef(turn=f"turn-{place}", key=key, seq=place), duplicate=True
+                )
+        await self.submit(message)
+        place = len(self.messages)
+        return Receipt(ref=TurnRef(turn=f"turn-{place}", key=key, seq=place))
 
     async def submit(self, message: InboundMessage) -> TurnOutcome:
         """Answer a message."""
@@ -62,6 +75,14 @@ class RecordingInbox:
             await self._changed.wait()
             self._changed = anyio.Event()
         return self.messages
+
+
+def _same(one: InboundMessage, other: InboundMessage) -> bool:
+    return (one.channel, one.chat, one.external_id) == (
+        other.channel,
+        other.chat,
+        other.external_id,
+    )
 
 
 def _turn(outcome: TurnOutcome) -> list[Any]:

@@ -65,6 +65,7 @@ class Streamed:
     @property
     def done(self) -> Done:
         """The one `Done`."""
+        assert self.error is None, f"the request failed: {self.error}"
         found = [event for event in self.events if isinstance(event, Done)]
         assert len(found) == 1, f"a stream ends with exactly one Done, this had {len(found)}"
         return found[0]
