@@ -25,6 +25,7 @@ def test_an_event_holds_facts_of_the_caller_and_no_content():
         "outcome": "deny",
         "tool": "a:b",
         "disclosed": True,
+        "how": "",
         "trust": "guest",
         "origin": "person",
         "channel": "tg",
@@ -116,3 +117,9 @@ def test_a_clock_set_back_loses_no_count():
     folding.add(event(1000))
     folding.add(event(1001))
     assert folding.add(event(5)) == [event(1001, count=1, since=1000), event(5)]
+
+
+def test_only_an_operator_is_recorded_as_one():
+    for trust, kept in (("operator", "operator"), ("guest", "guest"), (None, "guest")):
+        found = audited("deny", "r", "deny", replace(CALLER, trust=trust), at=0.0)
+        assert found.trust == kept

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pegboard.contracts.caller import Caller, ToolFilter
@@ -19,6 +21,7 @@ OPERATOR = Caller(
     live_reply=True,
     slash_commands=True,
     surface="terminal",
+    run_profile="ultra",
 )
 GUEST = Caller(trust="guest", origin="person", attended=True, live_reply=True)
 
@@ -200,6 +203,19 @@ def test_an_attended_rule_needs_its_own_condition():
         verdict = decide(OPEN_POLICY, caller, tool)
         assert verdict.rule == "attended.event_changes"
         assert verdict.disclosed
+
+
+def test_a_turn_is_ultra_only_where_the_owner_said_so():
+    tool = registered(attended="ultra")
+    assert decide(OPEN_POLICY, OPERATOR, tool).allowed
+    for caller in (
+        replace(OPERATOR, run_profile=""),
+        replace(OPERATOR, trust="guest"),
+        replace(OPERATOR, depth=1),
+        OPERATOR.narrow(),
+    ):
+        assert not decide(OPEN_POLICY, caller, tool).allowed
+    assert OPERATOR.narrow().run_profile == ""
 
 
 def test_an_attended_rule_that_nobody_knows_denies():

@@ -69,6 +69,7 @@ def test_effects_that_depend_on_an_argument_are_looked_up_there():
     assert call_effects(spec, {"action": "post"}) == {"net_write"}
     assert call_effects(spec, {"action": "other"}) == {"net_read", "net_write"}
     assert call_effects(spec, {}) == {"net_read", "net_write"}
+    assert call_effects(spec, {"action": ["look"]}) == {"net_read", "net_write"}
     assert call_effects(spec) == {"net_read", "net_write"}
 
 

@@ -27,12 +27,13 @@ class World:
 
     def __init__(self, **options):
         numbers = itertools.count(1)
+        self.changes = 0
+        self.ids = iter(lambda: f"l{next(numbers)}", "")
         self.policy = PolicySnapshot(capabilities=STANDARD)
-        self.table = LeaseTable(
-            new_id=lambda: f"l{next(numbers)}", changed=self._changed, **options
-        )
+        self.table = LeaseTable(new_id=lambda: next(self.ids), changed=self._changed, **options)
 
     def _changed(self, leases):
+        self.changes += 1
         self.policy = replace(self.policy, leases=leases)
 
     def issue(self, parent="", now=0.0, **options):
@@ -186,3 +187,46 @@ def test_what_is_over_is_forgotten():
     assert set(world.policy.leases.live) == {later.id}
     assert world.policy.leases.stopped == frozenset()
     assert NO_LEASES.at(99) is NO_LEASES
+
+
+def test_a_breaker_that_is_open_already_changes_nothing_more():
+    world = World(refusals=2)
+    run = world.issue()
+    for _ in range(2):
+        world.table.note(run.id, denied=True)
+    before = world.changes
+    for denied in (True, False, True):
+        world.table.note(run.id, denied=denied)
+    assert world.changes == before
+
+
+def test_several_runs_are_stopped_side_by_side():
+    world = World(refusals=1)
+    runs = [world.issue() for _ in range(3)]
+    for run in runs[:2]:
+        world.table.note(run.id, denied=True)
+    assert world.policy.leases.stopped == {run.id for run in runs[:2]}
+    assert [world.rule(run.id, READS) for run in runs] == [
+        "denial_breaker",
+        "denial_breaker",
+        "allowed",
+    ]
+
+
+def test_refusals_are_counted_while_other_runs_come_and_go():
+    world = World(refusals=3)
+    run = world.issue()
+    for _ in range(3):
+        world.table.note(run.id, denied=True)
+        world.table.revoke(world.issue().id)
+    assert world.rule(run.id, READS) == "denial_breaker"
+
+
+def test_the_refusals_of_a_run_are_forgotten_with_it():
+    world = World(refusals=2)
+    world.ids = itertools.repeat("one id for all")
+    for _ in range(3):
+        run = world.issue()
+        world.table.note(run.id, denied=True)
+        assert world.rule(run.id, READS) == "allowed"
+        world.table.revoke(run.id)

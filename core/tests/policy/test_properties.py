@@ -13,9 +13,12 @@ from pegboard.contracts.capability import CAPABILITIES, CONTROL_AREAS
 from pegboard.contracts.effects import EFFECTS, EXPOSURES, POLICY_CLASSES, Access, EffectsBy
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.contracts.verdict import Outcome
+from pegboard.policy.agents import AgentPolicies, AgentPolicy
 from pegboard.policy.attended import ATTENDED_RULES
 from pegboard.policy.decide import decide
 from pegboard.policy.lease import Lease, Leases, LeaseTable
+from pegboard.policy.patterns import Pattern
+from pegboard.policy.rules import Rule
 from pegboard.policy.snapshot import PolicySnapshot
 
 NAMES = ("a", "b", "p:a", "q:b", "mcp_s_a")
@@ -55,7 +58,8 @@ specs = st.builds(
     control=optional(st.sampled_from(CONTROL_AREAS)),
     policy_class=optional(st.sampled_from(POLICY_CLASSES)),
     exposure=st.sampled_from(EXPOSURES),
-    category=st.sampled_from(["web", "file"]),
+    category=st.sampled_from(["web", "file", "handoff"]),
+    shell=st.sampled_from([(), ("command",)]),
 )
 tools = st.builds(
     lambda spec, plugin, kind, first_party, named, metadata: RegisteredTool(
@@ -81,7 +85,16 @@ filters = st.builds(
     allowed_tools=optional(names),
     excluded_names=st.just(frozenset()) | names,
     excluded_categories=st.just(frozenset()) | some(["web"]),
+    mcp=st.just(()) | st.tuples(some(["s", "s:a", "t"])),
     include_hidden=booleans,
+)
+agents = st.builds(
+    lambda filter, capabilities, heirs: AgentPolicies(
+        {"main": AgentPolicy(filter=filter, capabilities=capabilities, heirs=heirs)}
+    ),
+    filters,
+    optional(capabilities),
+    st.just(frozenset()) | st.just(frozenset({"other"})),
 )
 callers = st.builds(
     Caller,
@@ -94,6 +107,8 @@ callers = st.builds(
     surface=st.sampled_from(["", "terminal", "chat", "voice", "editor", "api"]),
     continuation=booleans,
     depth=st.sampled_from([0, 0, 1]),
+    run_profile=st.sampled_from(["", "ultra"]),
+    agent=st.sampled_from(["main", "main", "gone"]),
     job=st.sampled_from(["", "j"]),
     job_creator=st.sampled_from(["", "operator", "guest"]),
     job_tools=optional(names),
@@ -114,6 +129,23 @@ leases = st.builds(
     st.permutations(ROOTS),
     st.just(frozenset()) | some(ROOTS),
 )
+patterns = st.sampled_from(["*", "1", "2", "[12]", "re:1|2", "p:*", "a", "b*"]).map(Pattern)
+rules = st.builds(
+    Rule,
+    name=st.just("policy.rules[0]"),
+    outcome=st.sampled_from(Outcome),
+    tool=optional(patterns),
+    effects=optional(effects),
+    arguments=st.just(())
+    | patterns.map(lambda found: (("x", (found,)),))
+    | patterns.map(lambda found: (("command", (found,)),)),
+    exact=optional(st.sampled_from([(), (("x", '"1"'),)])),
+    trust=optional(st.sampled_from(["operator", "guest"])),
+    agent=optional(st.sampled_from(["main", "go*"]).map(Pattern)),
+)
+arguments = st.dictionaries(
+    st.sampled_from(["x", "command"]), st.sampled_from(["1", "2", "a", "a | b"])
+)
 policies = st.builds(
     PolicySnapshot,
     filter=filters,
@@ -123,6 +155,8 @@ policies = st.builds(
     script_write=booleans,
     mcp_allow=some(PAIRS),
     asks=booleans,
+    rules=st.lists(rules, max_size=4).map(tuple),
+    agents=agents,
     leases=leases,
 )
 accesses = optional(effects.map(lambda found: tuple(Access(effect, "") for effect in found)))
@@ -147,6 +181,7 @@ def narrowed_filter(draw, whole):
         allowed_tools=meet(whole.allowed_tools, other.allowed_tools),
         excluded_names=whole.excluded_names | other.excluded_names,
         excluded_categories=whole.excluded_categories | other.excluded_categories,
+        mcp=whole.mcp + other.mcp,
         include_hidden=whole.include_hidden and other.include_hidden,
     )
 
@@ -163,6 +198,8 @@ def narrowed_caller(draw, whole):
         "surface": "",
         "continuation": True,
         "depth": whole.depth + 1,
+        "run_profile": "",
+        "agent": "gone",
         "job_creator": "",
         "job_tools": (whole.job_tools or frozenset()) & draw(names),
         "lease": whole.lease or draw(st.sampled_from(LEASES)),
@@ -173,6 +210,30 @@ def narrowed_caller(draw, whole):
     child = replace(whole, **{name: less[name] for name in chosen})
     may_delegate = whole.origin in ("person", "agent")
     return child.narrow() if may_delegate and draw(booleans) else child
+
+
+@st.composite
+def narrowed_agent(draw, whole):
+    return AgentPolicy(
+        filter=draw(narrowed_filter(whole.filter)),
+        capabilities=meet(whole.capabilities, draw(optional(capabilities))),
+        heirs=frozenset() if draw(booleans) else whole.heirs,
+    )
+
+
+@st.composite
+def narrowed_rules(draw, whole):
+    """Return rules with one more denial or question, or with one that is less mild."""
+    place = draw(st.integers(0, len(whole)))
+    change = draw(st.sampled_from(["deny", "ask", "harden", "drop"]))
+    if change == "deny":
+        return (*whole[:place], replace(draw(rules), outcome=Outcome.DENY), *whole[place:])
+    if change == "ask":
+        return (*whole, replace(draw(rules), outcome=Outcome.ASK))
+    if change == "harden":
+        hard = (replace(rule, outcome=Outcome.DENY) for rule in whole[place:])
+        return (*whole[:place], *hard)
+    return tuple(rule for rule in whole if not rule.allows)
 
 
 @st.composite
@@ -190,6 +251,8 @@ def narrowed_policy(draw, whole):
         "script_write": False,
         "mcp_allow": whole.mcp_allow & draw(some(PAIRS)),
         "asks": False,
+        "rules": draw(narrowed_rules(whole.rules)),
+        "agents": AgentPolicies({"main": draw(narrowed_agent(whole.agents.of("main")))}),
         "leases": Leases(live, whole.leases.stopped | draw(some(ROOTS))),
     }
     assert set(less) == {item.name for item in fields(whole)}
@@ -198,18 +261,21 @@ def narrowed_policy(draw, whole):
 
 
 @settings(max_examples=500, deadline=None)
-@given(policies, callers, tools, accesses, filters, st.data())
-def test_narrowing_any_input_never_widens_the_outcome(policy, caller, tool, access, filter, data):
-    before = weight(decide(policy, caller, tool, access, filter=filter))
+@given(policies, callers, tools, accesses, optional(arguments), filters, st.data())
+def test_narrowing_any_input_never_widens_the_outcome(
+    policy, caller, tool, access, given_arguments, filter, data
+):
+    call = (tool, access, given_arguments)
+    before = weight(decide(policy, caller, *call, filter=filter))
     who = data.draw(narrowed_caller(caller))
-    rules = data.draw(narrowed_policy(policy))
+    narrow = data.draw(narrowed_policy(policy))
     site = data.draw(narrowed_filter(filter))
-    assert weight(decide(policy, who, tool, access, filter=filter)) >= before
-    assert weight(decide(rules, caller, tool, access, filter=filter)) >= before
-    assert weight(decide(policy, caller, tool, access, filter=site)) >= before
-    assert weight(decide(rules, who, tool, access, filter=site)) >= before
+    assert weight(decide(policy, who, *call, filter=filter)) >= before
+    assert weight(decide(narrow, caller, *call, filter=filter)) >= before
+    assert weight(decide(policy, caller, *call, filter=site)) >= before
+    assert weight(decide(narrow, who, *call, filter=site)) >= before
     later = policy.at(data.draw(st.sampled_from([5.0, 15.0, 25.0])))
-    assert weight(decide(later, caller, tool, access, filter=filter)) >= before
+    assert weight(decide(later, caller, *call, filter=filter)) >= before
 
 
 @settings(max_examples=300, deadline=None)
@@ -227,21 +293,20 @@ def test_a_tool_that_says_more_of_its_danger_is_never_judged_more_mildly(
 
 
 @settings(max_examples=300, deadline=None)
-@given(policies, callers, tools, filters)
-def test_list_and_dispatch_agree(policy, caller, tool, filter):
+@given(policies, callers, tools, filters, arguments)
+def test_list_and_dispatch_agree(policy, caller, tool, filter, given_arguments):
     listed = decide(policy, caller, tool, filter=filter)
     declared = frozenset(EFFECTS) if tool.spec.effects is None else tool.spec.effects
     possible = [declared]
     if tool.spec.effects_by is not None:
         possible += [declared & found for found in tool.spec.effects_by.values.values()]
-    outcomes = [
-        decide(policy, caller, tool, tuple(Access(effect, "") for effect in call), filter=filter)
-        for call in possible
-    ]
-    if listed.outcome is Outcome.DENY:
-        assert all(verdict.outcome is Outcome.DENY for verdict in outcomes)
-    elif tool.spec.effects_by is None:
-        assert outcomes == [listed]
+    calls = [tuple(Access(effect, "") for effect in call) for call in possible]
+    for some in (None, given_arguments):
+        outcomes = [decide(policy, caller, tool, access, some, filter=filter) for access in calls]
+        assert all(verdict.outcome >= listed.outcome for verdict in outcomes)
+        one_of_a_kind = not any(rule.looks_at_arguments for rule in policy.rules) or some is None
+        if tool.spec.effects_by is None and one_of_a_kind:
+            assert outcomes == [listed]
 
 
 @settings(max_examples=200, deadline=None)

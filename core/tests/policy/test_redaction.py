@@ -3,12 +3,15 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import sys
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
 from pegboard.policy.redaction import (
     MASK,
+    SHORTEST,
+    RedactingFilter,
     Redactor,
     environment_secrets,
     redacted_logs,
@@ -102,6 +105,37 @@ def test_a_short_value_is_not_looked_for():
     assert redactor("abc abc") == "abc abc"
 
 
+def test_a_short_value_is_not_looked_for_in_longer_forms_either():
+    redactor = Redactor()
+    redactor.learn("a/b?c")
+    for text in ("a%2Fb%3Fc", base64.b64encode(b"a/b?c").decode()):
+        assert redactor(text) == text
+    redactor.learn("a/b?cd")
+    assert redactor("a/b?cd a%2Fb%3Fcd") == f"{MASK} {MASK}"
+
+
+def test_a_text_that_holds_every_form_and_every_mark_is_masked_too(redact):
+    every = " ".join(sorted(form for secret in SECRETS for form in written_forms(secret)))
+    masked = redact(every)
+    assert not [form for secret in SECRETS for form in written_forms(secret) if form in masked]
+    marks = "sk- rk- sk_ rk_ pk_ gh github_pat_ glpat- xox xapp- akia asia aiza gsk_ hf_ npm_ pypi-"
+    more = ":aa eyj private key bearer basic token :// secret passw ghp_" + "a1" * 10
+    assert redact(f"{marks} {more}").endswith(MASK)
+
+
+def test_what_is_known_already_changes_nothing():
+    redactor = Redactor()
+    redactor.learn("hunter2hunter2")
+    redactor("hunter2hunter2")
+    before = (redactor._forms, redactor._compiled)
+    redactor.learn("hunter2hunter2", "")
+    redactor.learn()
+    redactor("hunter2hunter2")
+    after = (redactor._forms, redactor._compiled)
+    # not sorted, not compiled again: a plugin may ask for its secret at every request
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
 def test_a_value_that_holds_another_is_masked_whole():
     redactor = Redactor()
     redactor.learn("abcdef", "abcdefghij")
@@ -136,9 +170,11 @@ def test_variables_are_secret_by_their_names():
         "HOME": "/home/somebody",
         "MONKEY": "value-5",
         "TOKENIZERS_PARALLELISM": "value-6",
-        "SHORT_TOKEN": "abc",
+        "SHORT_TOKEN": "abcde",
+        "SIX_TOKEN": "x" * SHORTEST,
     }
-    assert sorted(environment_secrets(env)) == [f"value-{number}" for number in range(1, 5)]
+    found = [*(f"value-{number}" for number in range(1, 5)), "xxxxxx"]
+    assert sorted(environment_secrets(env)) == found
 
 
 def test_logs_are_masked_whoever_writes_them(redact, caplog):
@@ -158,7 +194,64 @@ def test_logs_are_masked_whoever_writes_them(redact, caplog):
 
 
 def test_a_record_that_can_not_be_formatted_is_left_to_its_handler(redact):
-    from pegboard.policy.redaction import RedactingFilter
-
     record = logging.LogRecord("n", logging.INFO, "f", 1, "%d", ("no number",), None)
     assert RedactingFilter(redact).filter(record)
+
+
+def record(message="plain %s", *args, exc_info=None, **facts):
+    made = logging.LogRecord("n", logging.INFO, "f", 1, message, args, exc_info)
+    for name, value in facts.items():
+        setattr(made, name, value)
+    return made
+
+
+def raised(message):
+    try:
+        raise ValueError(message)
+    except ValueError:
+        return sys.exc_info()
+
+
+def test_a_record_without_a_secret_keeps_its_arguments(redact):
+    made = record("plain %s", "words")
+    assert RedactingFilter(redact).filter(made)
+    assert (made.msg, made.args) == ("plain %s", ("words",))
+    assert made.exc_text is None
+    assert made.stack_info is None
+
+
+def test_a_record_with_a_secret_is_masked_whole(redact):
+    made = record("value %s", "hunter2hunter2")
+    RedactingFilter(redact).filter(made)
+    assert made.getMessage() == f"value {MASK}"
+
+
+def test_a_traceback_is_masked_before_a_handler_formats_it(redact):
+    made = record("failed", exc_info=raised("with hunter2hunter2 inside"))
+    RedactingFilter(redact).filter(made)
+    assert f"ValueError: with {MASK} inside" in made.exc_text
+    assert "hunter2" not in logging.Formatter().format(made)
+
+
+def test_a_traceback_that_another_handler_has_formatted_is_masked_as_it_is(redact):
+    made = record("failed", exc_info=raised("x"), exc_text="formatted: hunter2hunter2")
+    RedactingFilter(redact).filter(made)
+    assert made.exc_text == f"formatted: {MASK}"
+    alone = record("failed", exc_text="formatted: hunter2hunter2")
+    RedactingFilter(redact).filter(alone)
+    assert alone.exc_text == f"formatted: {MASK}"
+
+
+def test_the_stack_of_a_record_is_masked(redact):
+    made = record("here", stack_info="Stack: hunter2hunter2")
+    RedactingFilter(redact).filter(made)
+    assert made.stack_info == f"Stack: {MASK}"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_handler_of_last_resort_is_masked_where_there_is_one(redact, monkeypatch, there):
+    last = logging.StreamHandler() if there else None
+    monkeypatch.setattr(logging, "lastResort", last)
+    with redacted_logs(redact):
+        assert (last is not None and len(last.filters) == 1) is there
+    assert last is None or last.filters == []

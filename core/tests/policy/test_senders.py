@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.policy.senders import Senders, normalized, stricter
+from pegboard.policy.senders import Senders, naming, normalized, stricter
 
 
 def senders(**roles):
@@ -96,3 +96,18 @@ def test_case_counts_where_two_people_may_differ_in_nothing_else():
 
 def test_without_settings_nobody_is_named():
     assert Senders.from_settings().standing("tg", "telegram", "123").role is None
+
+
+def test_an_id_may_be_as_long_as_256_characters():
+    assert normalized("tg", "telegram", "1" * 256) == "1" * 256
+    assert normalized("tg", "telegram", "1" * 257) is None
+
+
+def test_a_key_names_a_channel_only_with_an_id_behind_it():
+    keys = ["7", "tg:7", " TG : 7 ", "other:7", "tg:", ":7", "tg:8"]
+    assert list(naming(keys, "tg", "telegram", "7")) == [
+        ("all", "7"),
+        ("own", "tg:7"),
+        ("own", " TG : 7 "),
+    ]
+    assert list(naming(["tg:"], "tg", "", "tg:")) == [("all", "tg:")]

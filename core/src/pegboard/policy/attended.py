@@ -57,6 +57,10 @@ def _directory_access(caller: Caller, tool: RegisteredTool) -> bool:
     return _owner_present(caller) and caller.live_reply and caller.slash_commands
 
 
+def _ultra(caller: Caller, tool: RegisteredTool) -> bool:
+    return caller.trust == "operator" and caller.depth == 0 and caller.run_profile == "ultra"
+
+
 ATTENDED_RULES: Final[Mapping[str, tuple[Condition, str]]] = {
     "event_changes": (
         _event_changes,
@@ -80,6 +84,7 @@ ATTENDED_RULES: Final[Mapping[str, tuple[Condition, str]]] = {
         _desktop_control,
         "only works in a turn of a present owner, never in a job or delegated work",
     ),
+    "ultra": (_ultra, "only works in a turn that the owner began with /ultra"),
 }
 """Name of a rule to its condition and what it asks for. A name that is not here never holds."""
 

@@ -26,6 +26,7 @@ def audited(
     at: float,
     tool: str = "",
     disclosed: bool = True,
+    how: str = "",
     run: str = "",
     call: str = "",
 ) -> AuditEvent:
@@ -39,6 +40,7 @@ def audited(
         at: Seconds since the epoch.
         tool: Canonical name of the tool, or "".
         disclosed: False when the caller is answered as if there were no such tool.
+        how: How a question was answered, or "".
         run: Id of the run, or "".
         call: Id of the call, or "".
     """
@@ -49,6 +51,7 @@ def audited(
         outcome=outcome,
         tool=tool,
         disclosed=disclosed,
+        how=how,
         trust="operator" if caller.trust == "operator" else "guest",
         origin=caller.origin,
         channel=caller.channel,

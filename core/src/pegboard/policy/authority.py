@@ -11,7 +11,7 @@ from typing import Final
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Outcome, Verdict
-from pegboard.policy.capabilities import BINDING, capability_fix, check_capability
+from pegboard.policy.capabilities import BINDING, SPAWN, capability_fix, check_capability
 from pegboard.policy.control_plane import origin_refusal
 from pegboard.policy.snapshot import PolicySnapshot
 
@@ -36,8 +36,7 @@ def lease(policy: PolicySnapshot, caller: Caller, tool: RegisteredTool) -> Verdi
 
 def breaker(policy: PolicySnapshot, caller: Caller, tool: RegisteredTool) -> Verdict | None:
     """Refuse every call of a run that was refused too often in a row."""
-    held = policy.leases.live.get(caller.lease)
-    if held is None or held.root not in policy.leases.stopped:
+    if not policy.leases.aborted(caller.lease):
         return None
     return _deny(
         "denial_breaker",
@@ -59,6 +58,13 @@ def capability(policy: PolicySnapshot, caller: Caller, tool: RegisteredTool) -> 
         return None
     if check_capability(policy.held(caller), needed):
         return None
+    if needed == SPAWN and caller.depth:
+        return _deny(
+            "capability.spawn",
+            f"{tool.canonical} starts other runs, which delegated work (depth {caller.depth}) "
+            "may not.",
+            "Do the work here, or say in the answer what is left to do.",
+        )
     return _deny(
         f"capability.{needed.partition(':')[2]}",
         f"{tool.canonical} needs the capability {needed}, which this run does not hold.",

@@ -8,6 +8,9 @@ from typing import Final
 from pegboard.contracts.capability import CAPABILITIES, Capability
 from pegboard.contracts.errors import CapabilityDeniedError
 
+SPAWN: Final[Capability] = "orch:spawn"
+"""To start further runs."""
+
 BINDING: Final[frozenset[Capability]] = frozenset(
     {"orch:spawn", "orch:graph", "orch:cron", "orch:message", "orch:browse"}
 )

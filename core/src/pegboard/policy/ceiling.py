@@ -32,6 +32,8 @@ class Ceiling:
         allow_lists: Each must name the tool.
         excluded_names: Names left out.
         excluded_categories: Categories left out.
+        mcp_lists: Each must name an MCP tool or its server.
+        heirs: Agents that the caller's agent may hand over to.
         include_hidden: True when tools of exposure `hidden` may be used.
     """
 
@@ -43,11 +45,18 @@ class Ceiling:
     allow_lists: tuple[AllowList, ...] = ()
     excluded_names: frozenset[str] = field(default_factory=frozenset)
     excluded_categories: frozenset[str] = field(default_factory=frozenset)
+    mcp_lists: tuple[frozenset[str], ...] = ()
+    heirs: frozenset[str] = frozenset()
     include_hidden: bool = False
 
     @classmethod
     def of(
-        cls, caller: Caller, filters: Iterable[ToolFilter], *, guest_tools: frozenset[str]
+        cls,
+        caller: Caller,
+        filters: Iterable[ToolFilter],
+        *,
+        guest_tools: frozenset[str],
+        heirs: frozenset[str] = frozenset(),
     ) -> Ceiling:
         """Fold what a caller and all filters leave.
 
@@ -55,6 +64,7 @@ class Ceiling:
             caller: Whom the decision is for.
             filters: The operator's filter and those of the call site.
             guest_tools: The only names that a guest may use.
+            heirs: Agents that the caller's agent may hand over to; delegated work never does.
         """
         given = tuple(filters)
         trust: Trust = "operator" if caller.trust == "operator" else "guest"
@@ -76,6 +86,8 @@ class Ceiling:
             excluded_categories=frozenset[str]().union(
                 *(item.excluded_categories for item in given)
             ),
+            mcp_lists=tuple(names for item in given for names in item.mcp),
+            heirs=frozenset() if caller.depth else heirs,
             include_hidden=any(item.include_hidden for item in given),
         )
 

@@ -33,7 +33,7 @@ _GUEST_CLASSES: Final[frozenset[PolicyClass]] = frozenset({"read_only"})
 
 def later(one: PolicyClass, other: PolicyClass) -> PolicyClass:
     """Return the stricter of two classes."""
-    return one if _RANK[one] >= _RANK[other] else other
+    return max(one, other, key=_RANK.__getitem__)
 
 
 @lru_cache(maxsize=256)

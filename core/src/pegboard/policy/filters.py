@@ -8,6 +8,8 @@ from typing import Final
 from pegboard.contracts.effects import PolicyClass
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Outcome, Verdict
+from pegboard.policy.agents import HANDOFF
+from pegboard.policy.authority import mcp_names
 from pegboard.policy.ceiling import Ceiling
 
 Filter = Callable[[RegisteredTool, PolicyClass, Ceiling], Verdict | None]
@@ -44,17 +46,16 @@ def owner_only(tool: RegisteredTool, effective: PolicyClass, ceiling: Ceiling) -
 def allow_list(tool: RegisteredTool, effective: PolicyClass, ceiling: Ceiling) -> Verdict | None:
     """Refuse what an allow-list does not name; an empty list names nothing."""
     for item in ceiling.allow_lists:
-        names = item.names
-        if tool.name not in names and tool.canonical not in names and tool.wire_name not in names:
+        if tool.canonical not in item.names and tool.wire_name not in item.names:
             return _hide(item.rule, f"{tool.canonical} is not among the allowed tools.", item.fix)
-    return None
+    return _unlisted_server(tool, ceiling) if tool.kind == "mcp" else None
 
 
 def excluded_name(tool: RegisteredTool, effective: PolicyClass, ceiling: Ceiling) -> Verdict | None:
     """Refuse a tool that is left out by any of its names."""
     names = ceiling.excluded_names
     if not names or names.isdisjoint(
-        (tool.spec.name, tool.name, tool.canonical, tool.wire_name, *tool.spec.aliases)
+        (tool.spec.name, tool.canonical, tool.wire_name, *tool.spec.aliases)
     ):
         return None
     return _hide(
@@ -78,10 +79,16 @@ def excluded_category(
 
 
 def hidden(tool: RegisteredTool, effective: PolicyClass, ceiling: Ceiling) -> Verdict | None:
-    """Refuse a tool that is hidden from everybody but those who ask for hidden tools."""
-    if tool.spec.exposure != "hidden" or ceiling.include_hidden:
-        return None
-    return _hide("filter.hidden", f"{tool.canonical} is hidden.")
+    """Refuse what only those see who ask for hidden tools, or who have somebody to hand over to."""
+    if tool.spec.exposure == "hidden" and not ceiling.include_hidden:
+        return _hide("filter.hidden", f"{tool.canonical} is hidden.")
+    if tool.spec.category == HANDOFF and not ceiling.heirs:
+        return _hide(
+            "filter.no_heir",
+            f"{tool.canonical} hands over to another agent, and there is none for this one.",
+            "Name agents in delegates in the section [agents.main] of config.toml.",
+        )
+    return None
 
 
 CHAIN: Final[tuple[Filter, ...]] = (
@@ -109,6 +116,19 @@ def refusal(tool: RegisteredTool, effective: PolicyClass, ceiling: Ceiling) -> V
         if verdict is not None:
             return verdict
     return None
+
+
+def _unlisted_server(tool: RegisteredTool, ceiling: Ceiling) -> Verdict | None:
+    """Refuse an MCP tool when a list of servers and their tools names neither."""
+    server, names = mcp_names(tool)
+    known = {server, *(f"{server}:{name}" for name in names)}
+    if not any(known.isdisjoint(listed) for listed in ceiling.mcp_lists):
+        return None
+    return _hide(
+        "filter.mcp",
+        f"{tool.canonical} of the server {server!r} is not opened to this agent.",
+        "Add the server to mcp in the agent's section of config.toml.",
+    )
 
 
 def _hide(rule: str, reason: str, fix: str | None = None) -> Verdict:

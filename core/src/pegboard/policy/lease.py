@@ -99,6 +99,11 @@ class Leases:
     live: Mapping[str, Lease] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()
 
+    def aborted(self, id: str) -> bool:
+        """Tell whether the run of a lease was stopped: its breaker is open."""
+        lease = self.live.get(id)
+        return lease is not None and lease.root in self.stopped
+
     def at(self, now: float) -> Leases:
         """Return the leases that have not ended by a monotonic time; these ones when all live."""
         live = {id: lease for id, lease in self.live.items() if now < lease.expires}

@@ -78,8 +78,7 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret that is found in it masked."""
-        if self._sources:
-            self._ask_sources()
+        self._ask_sources()
         forms = self._forms
         if any(form in text for form in forms):
             text = self._pattern(forms).sub(MASK, text)
@@ -146,7 +145,7 @@ def written_forms(value: str) -> frozenset[str]:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for before in range(3):
             forms.add(_inner(encode, data, before))
-    return frozenset(form for form in forms if len(form) >= SHORTEST)
+    return frozenset(forms)
 
 
 def _inner(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:

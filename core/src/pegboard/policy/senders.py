@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -98,10 +98,8 @@ class Senders:
     def _entries(self, channel: str, type: str, plain: str) -> dict[str, Role]:
         """Return the entries that mean this id: the channel's `own`, and that for `all`."""
         found: dict[str, Role] = {}
-        for key, role in self.roles.items():
-            if normalized(channel, type, key) != plain:
-                continue
-            place = "own" if _has_prefix(channel, key) else "all"
+        for place, key in naming(self.roles, channel, type, plain):
+            role = self.roles[key]
             found[place] = stricter(role, found.get(place, role))
         return found
 
@@ -111,7 +109,7 @@ _RANK: Final[Mapping[Role, int]] = {"admin": 0, "operator": 1, "guest": 2, "bloc
 
 def stricter(one: Role, other: Role) -> Role:
     """Return the role that may do less."""
-    return one if _RANK[one] >= _RANK[other] else other
+    return max(one, other, key=_RANK.__getitem__)
 
 
 def normalized(channel: str, type: str, id: str) -> str | None:
@@ -132,9 +130,25 @@ def normalized(channel: str, type: str, id: str) -> str | None:
     return plain if len(plain) <= _MAX_ID and form.pattern.fullmatch(plain) else None
 
 
+def naming(
+    keys: Iterable[str], channel: str, type: str, plain: str
+) -> Iterator[tuple[Literal["own", "all"], str]]:
+    """Yield the keys of a table that mean an id, each with whether it names the channel too.
+
+    Args:
+        keys: `channel:id` or `id`, in any spelling.
+        channel: Instance name of the channel.
+        type: Type of the channel, or "".
+        plain: The id, normalised.
+    """
+    for key in keys:
+        if normalized(channel, type, key) == plain:
+            yield ("own" if _has_prefix(channel, key) else "all"), key
+
+
 def _has_prefix(channel: str, text: str) -> bool:
-    name, colon, rest = text.strip().partition(":")
-    return bool(colon and rest.strip()) and name.strip().lower() == channel.lower()
+    name, _, rest = text.partition(":")
+    return bool(rest.strip()) and name.strip().lower() == channel.lower()
 
 
 def _unnamed(sender: str, reason: str, *, guests: bool) -> Standing:

@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
 from pegboard.contracts.capability import Capability
+from pegboard.policy.agents import NO_AGENTS, AgentPolicies
+from pegboard.policy.capabilities import SPAWN
 from pegboard.policy.lease import NO_LEASES, Leases
 from pegboard.policy.profiles import Autonomy, resolve
+from pegboard.policy.rules import Rule, read_rules
 
 _NOTHING: Final[frozenset[Capability]] = frozenset()
 
@@ -26,6 +29,8 @@ class PolicySnapshot:
         script_write: True when scripts may call tools that need `orch:write`.
         mcp_allow: Server and tool of each MCP tool that scripts may call.
         asks: False when nobody is there to answer a question.
+        rules: What the operator asks about, refuses or lets pass; the first that matches decides.
+        agents: What narrows each named agent.
         leases: What runs that have a lease hold, and which of them were stopped.
     """
 
@@ -36,6 +41,8 @@ class PolicySnapshot:
     script_write: bool = False
     mcp_allow: frozenset[tuple[str, str]] = frozenset()
     asks: bool = True
+    rules: tuple[Rule, ...] = ()
+    agents: AgentPolicies = NO_AGENTS
     leases: Leases = NO_LEASES
 
     @classmethod
@@ -46,6 +53,7 @@ class PolicySnapshot:
         *,
         scripts: Mapping[str, Any] | None = None,
         autonomy: Autonomy | None = None,
+        agents: AgentPolicies = NO_AGENTS,
     ) -> PolicySnapshot:
         """Read the sections `[tools]`, `[policy]` and `[scripts]` of the configuration.
 
@@ -54,6 +62,10 @@ class PolicySnapshot:
             policy: The section of that name.
             scripts: The section of that name.
             autonomy: What the section `[autonomy]` resolved to; None = its defaults.
+            agents: What the section `[agents]` says of each named agent.
+
+        Raises:
+            ConfigError: When a rule can't be read; says which and why.
         """
         tools, policy, scripts = tools or {}, policy or {}, scripts or {}
         autonomy = resolve() if autonomy is None else autonomy
@@ -70,6 +82,8 @@ class PolicySnapshot:
             script_write=autonomy.script_write,
             mcp_allow=autonomy.mcp_allow,
             asks=autonomy.asks,
+            rules=read_rules(policy.get("rules", ())),
+            agents=agents,
         )
 
     def at(self, now: float) -> PolicySnapshot:
@@ -80,12 +94,17 @@ class PolicySnapshot:
     def held(self, caller: Caller) -> frozenset[Capability]:
         """Return the capabilities that a caller's run holds.
 
-        Without a lease they are those of the profile; with one at most those of both.
+        Without a lease they are those of the profile; with one at most those of both. A named
+        agent's own profile can only take from them, and delegated work starts no further runs.
         """
-        if not caller.lease:
-            return self.capabilities
-        lease = self.leases.live.get(caller.lease)
-        return _NOTHING if lease is None else self.capabilities & lease.capabilities
+        held = self.capabilities
+        if caller.lease:
+            lease = self.leases.live.get(caller.lease)
+            held = _NOTHING if lease is None else held & lease.capabilities
+        own = self.agents.of(caller.agent).capabilities
+        if own is not None:
+            held = held & own
+        return held - {SPAWN} if caller.depth else held
 
 
 OPEN_POLICY: Final = PolicySnapshot()
