@@ -127,3 +127,20 @@ def test_what_is_no_table_is_left_to_the_schema_of_core(config):
     made = config("[providers]\nx = 5")
     assert instances("provider", [OFFLINE], made).problems == ()
     assert made.problems[0].path == "providers.x"
+
+
+def test_settings_that_name_a_secret_give_the_instance_that_secret(config):
+    schema = {
+        "type": "object",
+        "properties": {
+            "api_key": {"type": "string", "default": "env:A_KEY", "x-secret-name": True},
+            "model": {"type": "string", "default": "env:NO_SECRET"},
+        },
+    }
+    types = [ContributedType("p", "api", schema)]
+    usual = instances("provider", types, config())
+    assert usual.instances[0].secrets == {"env:A_KEY"}
+    own = instances("provider", types, config('[providers.x]\ntype = "api"\napi_key = "mine"'))
+    assert own.instances[0].secrets == {"mine"}
+    none = instances("provider", types, config('[providers.x]\ntype = "api"\napi_key = ""'))
+    assert none.instances[0].secrets == frozenset()

@@ -166,3 +166,11 @@ def test_a_broken_file_is_an_error_that_says_what_to_move(paths, text):
 def test_the_environment_works_with_a_broken_file(paths):
     paths.secrets_file.write_text("{")
     assert Secrets(paths, {"A": "x"}).get("a") == "x"
+
+
+def test_a_secret_named_by_its_variable_is_read_from_there_only(paths):
+    secrets = Secrets(paths, {"MY_KEY": "abc"}, backend="file")
+    assert secrets.get("env:MY_KEY") == "abc"
+    assert secrets.where("env:MY_KEY") == "environment"
+    assert secrets.get("env:OTHER") is None
+    assert not secrets.has("env:OTHER")

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pegboard.config.agents_schema import AGENTS_SCHEMA
+from pegboard.config.limits_schema import LIMITS_SCHEMA
+from pegboard.config.rules_schema import RULES_SCHEMA
+
 RESERVED: Final = frozenset({"disabled", "required", "on_failure", "import_timeout_s"})
 """Keys of `[plugins]` that are settings of core; no plugin may have one of them as its id."""
 
@@ -64,6 +68,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
+        "agents": AGENTS_SCHEMA,
         "plugins": {
             "type": "object",
             "description": "Which plugins are used, and `[plugins.ID]` with the settings of one.",
@@ -102,6 +107,11 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 "type": "boolean",
                 "default": False,
                 "description": "Let in senders whom `[policy.senders]` does not name, as guests.",
+            },
+            agent={
+                "type": "string",
+                "default": "main",
+                "description": "Agent that answers what comes in here.",
             },
         ),
         "sandboxes": _instances("Sandboxes", "local"),
@@ -189,6 +199,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                     "default": [],
                     "description": "The tools that guests see.",
                 },
+                "rules": RULES_SCHEMA,
                 "senders": {
                     "type": "object",
                     "default": {},
@@ -228,8 +239,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                     "type": "integer",
                     "minimum": 1,
                     "default": 5,
-                    "description": "Refusals in a row after which an unattended run gets no more "
-                    "tools.",
+                    "description": "Refusals in a row after which an unattended run is aborted.",
                 },
                 "lease_max_minutes": {
                     "type": "number",
@@ -254,6 +264,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
+        "limits": LIMITS_SCHEMA,
         "scripts": {
             "type": "object",
             "description": "Scripts that the agent writes and runs.",
@@ -285,6 +296,96 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
+        "turns": {
+            "type": "object",
+            "description": "How what comes in is worked off.",
+            "additionalProperties": False,
+            "properties": {
+                "slots": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 1000,
+                    "default": 16,
+                    "description": "Turns that run at the same time at most, each of another "
+                    "conversation; two of them are kept free for people.",
+                },
+                "max_attempts": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 100,
+                    "default": 3,
+                    "description": "How often a turn is begun, when the host is killed each time, "
+                    "before it is given up.",
+                },
+            },
+        },
+        "compaction": {
+            "type": "object",
+            "description": "Summaries in place of the older parts of a long conversation.",
+            "additionalProperties": False,
+            "properties": {
+                "enabled": {
+                    "type": "boolean",
+                    "default": True,
+                    "description": "Summarise by itself; false = only when /compact asks for it.",
+                },
+                "threshold": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": 1,
+                    "default": 0.85,
+                    "description": "Part of the model's context window from which on that happens, "
+                    "by the tokens that the provider reported.",
+                },
+            },
+        },
+        "store": {
+            "type": "object",
+            "description": "What the host keeps of conversations, and for how long.",
+            "additionalProperties": False,
+            "properties": {
+                "keep_days": {
+                    "type": "number",
+                    "minimum": 0,
+                    "default": 0,
+                    "description": "Days after which what was said is erased; 0 = never.",
+                },
+                "blob_days": {
+                    "type": "number",
+                    "minimum": 0,
+                    "default": 7,
+                    "description": "Days that images, documents and whole results are kept when "
+                    "no conversation refers to them.",
+                },
+                "blob_quota_mb": {
+                    "type": "number",
+                    "minimum": 0,
+                    "default": 1024,
+                    "description": "Megabytes that all of them may take; above it those that no "
+                    "conversation refers to go at once, the oldest first. 0 = no limit.",
+                },
+            },
+        },
+        "serve": {
+            "type": "object",
+            "description": "A host that stays: `pegboard serve`.",
+            "additionalProperties": False,
+            "properties": {
+                "drain_s": {
+                    "type": "number",
+                    "minimum": 0,
+                    "default": 30,
+                    "description": "Seconds that turns have to end when it is told to; what has "
+                    "not ended is handed on to the next host.",
+                },
+                "workspace": {
+                    "type": "string",
+                    "default": "",
+                    "description": "Folder that turns of channels work in; empty = the folder in "
+                    "which it is started.",
+                },
+            },
+        },
         "secrets": {
             "type": "object",
             "description": "Where secrets are kept.",
@@ -306,8 +407,28 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 "level": {
                     "type": "string",
                     "enum": ["debug", "info", "warning", "error"],
-                    "default": "warning",
-                    "description": "Least important level that is written.",
+                    "default": "info",
+                    "description": "Least important level that a host which stays writes; of "
+                    "libraries only warnings and errors.",
+                },
+                "format": {
+                    "type": "string",
+                    "enum": ["json", "text"],
+                    "default": "json",
+                    "description": "json = one object a line, text = lines for people.",
+                },
+                "max_mb": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "default": 5,
+                    "description": "Megabytes of one file of the log.",
+                },
+                "files": {
+                    "type": "integer",
+                    "minimum": 2,
+                    "maximum": 100,
+                    "default": 5,
+                    "description": "Files that are kept; the oldest goes first.",
                 },
             },
         },

@@ -78,35 +78,80 @@ def remove_item(file: Path, dotted: str, item: str) -> bool:
     return _edit(file, dotted, remove, create=False)
 
 
+def read_text(file: Path) -> str:
+    """Return the text of a settings file, "" when it is not there.
+
+    Raises:
+        ConfigError: When it is not TOML or can't be read.
+    """
+    return file.read_text("utf-8-sig") if read_file(file) is not None else ""
+
+
+def with_value(text: str, dotted: str, value: Any) -> str:
+    """Return the text of a settings file with one key set.
+
+    Raises:
+        ConfigError: When the key lies below a value.
+        UsageError: When `dotted` is no key.
+    """
+
+    def put(table: Any, key: str) -> bool:
+        table[key] = value
+        return True
+
+    return edited(text, dotted, put, create=True, where="config.toml") or text
+
+
 def _edit(file: Path, dotted: str, change: Callable[[Any, str], bool], *, create: bool) -> bool:
     """Apply `change(table, key)`; write only when it says that something changed."""
+    text = edited(read_text(file), dotted, change, create=create, where=str(file))
+    if text is None:
+        return False
+    write_private(file, text)
+    return True
+
+
+def edited(
+    text: str, dotted: str, change: Callable[[Any, str], bool], *, create: bool, where: str
+) -> str | None:
+    """Return the text after `change(table, key)`, or None when it says that nothing changed.
+
+    Args:
+        text: Text of a settings file.
+        dotted: The key.
+        change: Changes it in the table that holds it.
+        create: True to make the tables above it.
+        where: Name of the file, for messages.
+
+    Raises:
+        ConfigError: When the key lies below a value.
+        UsageError: When `dotted` is no key.
+    """
     import tomlkit
 
     *above, key = split_key(dotted)
-    text = file.read_text("utf-8-sig") if read_file(file) is not None else ""
     document = tomlkit.parse(text)
     tables: list[Any] = [document]
     for depth, part in enumerate(above):
         inner = tables[-1].get(part)
         if inner is None and not create:
-            return False
+            return None
         if inner is None:
             inner = tomlkit.table(is_super_table=depth + 1 < len(above))
             tables[-1][part] = inner
             inner = tables[-1][part]
         if not hasattr(inner, "items"):
             raise ConfigError(
-                f"{file}: {join_key(above[: depth + 1])} is a value, not a table, so it can't "
+                f"{where}: {join_key(above[: depth + 1])} is a value, not a table, so it can't "
                 f"hold {dotted}",
                 fix=f"pegboard config unset {join_key(above[: depth + 1])}",
             )
         tables.append(inner)
     if not change(tables[-1], key):
-        return False
+        return None
     if not create:
         _drop_empty(tables, above)
-    write_private(file, tomlkit.dumps(document))
-    return True
+    return tomlkit.dumps(document)
 
 
 def _drop_empty(tables: list[Any], names: list[str]) -> None:

@@ -14,8 +14,12 @@ from pegboard.config.load import Config
 from pegboard.config.nearest import did_you_mean, nearest
 from pegboard.config.schema import Problem, check, defaults, schema_fault
 
+SECRET_NAME: Final = "x-secret-name"
+"""Marks, in the schema of a type's settings, a text that names a secret."""
 _TYPE_ONLY: Final = frozenset({"type"})
-_CORE_KEYS: Final[Mapping[str, frozenset[str]]] = {"channel": frozenset({"type", "guests"})}
+_CORE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "channel": frozenset({"type", "guests", "agent"})
+}
 """Keys of an instance's table that are core's own, by kind; its type never sees them."""
 
 
@@ -28,13 +32,17 @@ class ContributedType(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """One instance; `settings` holds what was configured over the type's defaults."""
+    """One instance; `settings` holds what was configured over the type's defaults.
+
+    `secrets` are the names of secrets that its settings give.
+    """
 
     name: str
     kind: str
     type: str
     plugin: str
     settings: Mapping[str, Any]
+    secrets: frozenset[str] = frozenset()
 
 
 class Configured(NamedTuple):
@@ -93,7 +101,8 @@ def instances(
             continue
         settings = defaults(item.config or {})
         if item.config is None or not check(settings, item.config):
-            found.append(Instance(item.name, kind, item.name, item.plugin, settings))
+            secrets = _secrets(settings, item.config)
+            found.append(Instance(item.name, kind, item.name, item.plugin, settings, secrets))
         elif broken := schema_fault(item.config):
             message = f"the {kind} type {item.name} of {item.plugin}: its schema {broken}"
             problems.append(Problem("", message, f"pegboard plugins disable {item.plugin}"))
@@ -168,4 +177,18 @@ def _made(
     faults = check(merged, chosen.config, path)
     if faults:
         return None, faults
-    return Instance(name, kind, chosen.name, chosen.plugin, merged), []
+    secrets = _secrets(merged, chosen.config)
+    return Instance(name, kind, chosen.name, chosen.plugin, merged, secrets), []
+
+
+def _secrets(settings: Mapping[str, Any], schema: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the names of secrets that settings give, where their schema says that they do."""
+    properties = (schema or {}).get("properties", {})
+    return frozenset(
+        value
+        for key, value in settings.items()
+        if isinstance(value, str)
+        and value
+        and isinstance(properties.get(key), Mapping)
+        and properties[key].get(SECRET_NAME) is True
+    )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pegboard.config.agents import agent_problems
 from pegboard.config.core_schema import CORE_SCHEMA, RESERVED
 from pegboard.config.keys import join_key, split_key
 from pegboard.config.paths import Paths, StrPath
@@ -157,7 +158,8 @@ def load(
     config = Config(data, sources, paths, files)
     if not sources:
         return config  # the defaults are right; a test holds it
-    problems = tuple(map(config.located, check(data, CORE_SCHEMA)))
+    found = (*check(data, CORE_SCHEMA), *agent_problems(data))
+    problems = tuple(map(config.located, found))
     return Config(data, sources, paths, files, problems)
 
 

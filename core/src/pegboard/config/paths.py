@@ -76,6 +76,15 @@ class Paths:
         """`plugin_failures` as a string."""
         return _join(self._state, "plugins")
 
+    @property
+    def plugin_storages(self) -> Path:
+        """What the host keeps for plugins, each in a folder of its own."""
+        return _path(_join(self._data, "storage"))
+
+    def plugin_storage(self, plugin_id: str) -> Path:
+        """Return the folder of what the host keeps for a plugin: its documents and tables."""
+        return _path(_join(self._data, "storage", plugin_id))
+
     def config_name(self, file: str) -> str:
         """Return the path of a file in the config folder as a string."""
         return _join(self._config, file)

@@ -21,6 +21,10 @@ Where = Literal["environment", "keyring", "file"]
 _NAME: Final = r"[A-Za-z][A-Za-z0-9_.-]*\Z"
 
 
+ENV: Final = "env:"
+"""Begins the name of a secret that is read from one variable of the environment."""
+
+
 class Secrets:
     """Read and keep secrets.
 
@@ -40,11 +44,14 @@ class Secrets:
     def get(self, name: str) -> str | None:
         """Return a secret, or None when nobody set it.
 
+        Args:
+            name: Its name; `env:NAME` is read from that variable of the environment only.
+
         Raises:
             ConfigError: When it is kept in a keyring that does not work now, or the file is broken.
         """
         value = self._from_env(name)
-        if value is not None:
+        if value is not None or name.startswith(ENV):
             return value
         kept = self._read()
         if name in kept["keyring"]:
@@ -126,6 +133,8 @@ class Secrets:
                     yield value
 
     def _from_env(self, name: str) -> str | None:
+        if name.startswith(ENV):
+            return self._env.get(name.removeprefix(ENV)) or None
         for spelling in (name, re.sub(r"[.-]", "_", name).upper()):
             if self._env.get(spelling):
                 return self._env[spelling]
