@@ -48,3 +48,30 @@ def test_pieces_of_interleaved_calls_find_their_call_by_index() -> None:
     for index, text in ((0, "1"), (1, "2"), (0, "3"), (1, "4")):
         calls.add(text, index=index)
     assert [call.arguments for call in calls.calls()] == ["13", "24"]
+
+
+def test_an_id_that_comes_late_is_taken() -> None:
+    calls = CallAssembler()
+    calls.start(index=0, name="read")
+    calls.add("{", index=0)
+    calls.add("}", index=0, id="a")
+    assert calls.calls() == (ToolCall("a", "read", "{}"),)
+
+
+def test_what_a_call_has_already_begins_another_one() -> None:
+    calls = CallAssembler()
+    assert calls.start(index=0, name="read") == 0
+    assert calls.start(index=0, name="read") == 1
+    assert calls.start(name="write") == 2
+    assert calls.start(id="a") == 2
+    assert calls.start(id="b") == 3
+
+
+def test_a_piece_tells_which_call_it_belongs_to() -> None:
+    calls = CallAssembler()
+    calls.start(index=7, id="a", name="read")
+    calls.start(index=8, id="b", name="write")
+    assert [calls.add("x", index=index) for index in (7, 8, 7, 9)] == [0, 1, 0, 2]
+    assert calls.find(index=7) == (0, ToolCall("a", "read", "xx"))
+    assert calls.find(id="b") == (1, ToolCall("b", "write", "x"))
+    assert calls.find(id="c") is None

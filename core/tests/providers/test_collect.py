@@ -116,6 +116,13 @@ async def test_a_call_cut_by_the_output_limit_is_dropped_with_a_notice(raw) -> N
     assert done.state is None
 
 
+@pytest.mark.parametrize("arguments", ["", " \n", "{", '{"a": 1', "[1]"])
+async def test_a_call_cut_before_its_arguments_are_whole_never_runs(raw, arguments) -> None:
+    calls = (ToolCall("a", "delete_all", arguments),)
+    notice, done = await passed(raw([Done(stop="max_tokens", calls=calls)]))
+    assert (notice.code, done.calls) == ("call_cut", ())
+
+
 async def test_an_answer_without_deltas_is_shown_all_the_same(raw) -> None:
     assert (await passed(raw([Done(text="Hi")])))[0] == TextDelta("Hi")
 

@@ -52,6 +52,12 @@ def kind(status: int | None, body: Any, **headers: str) -> str:
         (400, {"error": {"message": "prompt is too long: 210000 tokens"}}, "context_overflow"),
         (
             400,
+            {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 9 > 8"}},
+            "context_overflow",
+        ),
+        (400, {"error": {"message": "API key not valid. Please pass a valid API key."}}, "auth"),
+        (
+            400,
             {
                 "error": {
                     "message": "request (6138 tokens) exceeds the available context size "
@@ -71,6 +77,11 @@ def kind(status: int | None, body: Any, **headers: str) -> str:
         (400, {"error": {"message": "Unknown field"}}, "bad_request"),
         (422, [{"error": {"message": "odd"}}], "bad_request"),
         (None, {"error": "odd"}, "server"),
+        (None, {"error": {"code": "invalid_prompt"}}, "bad_request"),
+        (503, {"error": {"message": "busy", "type": "server_error"}}, "overloaded"),
+        # the most exact of an error's codes counts
+        (404, {"error": {"code": "model_not_found", "type": "api_error"}}, "not_found"),
+        (400, {"error": {"type": "not_found_error", "status": "INTERNAL"}}, "not_found"),
         (418, None, "bad_request"),
     ],
 )
@@ -95,6 +106,13 @@ def test_a_key_that_a_server_echoes_is_never_told() -> None:
 def test_a_limit_tells_when_it_ends() -> None:
     error = failure("Test", status=429, body={}, headers={"retry-after": "1806"}, now=NOW)
     assert (error.retry_after, error.reset_at) == (1806.0, NOW + 1806.0)
+
+
+def test_an_error_in_a_list_is_read_like_any_other() -> None:
+    error = {"message": "Slow down", "details": [{"retryDelay": "36s"}]}
+    found = failure("Test", status=429, body=[{"error": error}], now=NOW)
+    assert (found.kind, found.retry_after) == ("rate_limit", 36.0)
+    assert "Slow down" in found.message
 
 
 def test_a_long_page_is_told_in_one_short_line() -> None:

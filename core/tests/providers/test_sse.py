@@ -66,6 +66,17 @@ def test_an_event_of_two_megabytes_is_taken() -> None:
     assert parsed(pieces) == [SseEvent(text)]
 
 
+def test_pings_for_hours_are_no_large_event() -> None:
+    parser = SseParser(max_event=1_000)
+    for _ in range(1_000):
+        assert parser.feed(b": ping\n\n") == []
+    assert parser.feed(b"data: x\n\n") == [SseEvent("x")]
+
+
+def test_a_type_without_data_is_no_event_and_is_forgotten() -> None:
+    assert parsed([b"event: a\n\ndata: x\n\n"]) == [SseEvent("x")]
+
+
 @pytest.mark.parametrize("line", [b"data: xxxxxxxxxx\n", b"xxxxxxxxxxxxxxxx"])
 def test_an_event_without_end_is_an_error_and_not_a_full_memory(line: bytes) -> None:
     parser = SseParser(max_event=1_000)

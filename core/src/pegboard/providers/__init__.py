@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pegboard.providers.calls import CallAssembler
 from pegboard.providers.failures import failure
+from pegboard.providers.families import family_caps
 from pegboard.providers.retry_hints import retry_after
 from pegboard.providers.schema_projection import Projected, project_tools
 from pegboard.providers.sse import SseError, SseEvent, SseParser
@@ -24,6 +25,7 @@ __all__ = [
     "TextJoiner",
     "ToolNames",
     "failure",
+    "family_caps",
     "project_tools",
     "repaired",
     "retry_after",

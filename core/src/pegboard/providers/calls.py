@@ -9,7 +9,7 @@ from pegboard.contracts.message import ToolCall
 
 @dataclass(slots=True)
 class _Partial:
-    index: int | None
+    place: int
     id: str
     name: str
     pieces: list[str] = field(default_factory=list)
@@ -20,7 +20,7 @@ class CallAssembler:
 
     Servers disagree about `index`: some send 0 for every parallel call, some send none. So a new id
     is a new call, a known id wins over the index, and a piece with neither belongs to the current
-    call.
+    call. What a call lacks yet, its id or its name, may come later.
     """
 
     def __init__(self) -> None:
@@ -29,32 +29,48 @@ class CallAssembler:
         self._by_index: dict[int, _Partial] = {}
         self._current: _Partial | None = None
 
-    def start(self, *, index: int | None = None, id: str = "", name: str = "") -> None:
-        """Begin a call, or give a name to one whose id is known."""
+    def start(self, *, index: int | None = None, id: str = "", name: str = "") -> int:
+        """Begin a call, or give its id or name to one that has none yet.
+
+        Returns:
+            Its place among the calls, counted from 0.
+        """
         known = self._by_id.get(id) if id else None
         if known is None:
-            known = _Partial(index, id, name)
+            same = self._current if index is None else self._by_index.get(index)
+            if same is not None and not (id and same.id) and not (name and same.name):
+                known = same
+        if known is None:
+            known = _Partial(len(self._calls), "", "")
             self._calls.append(known)
-            if id:
-                self._by_id[id] = known
-        elif not known.name:
-            known.name = name
+        known.id, known.name = known.id or id, known.name or name
+        if id:
+            self._by_id[id] = known
         if index is not None:
             self._by_index[index] = known
         self._current = known
+        return known.place
 
-    def add(self, text: str, *, index: int | None = None, id: str = "") -> None:
-        """Add a piece of a call's arguments; a piece of no known call begins one."""
+    def add(self, text: str, *, index: int | None = None, id: str = "") -> int:
+        """Add a piece of a call's arguments; a piece of no known call begins one.
+
+        Returns:
+            The call's place among the calls, counted from 0.
+        """
         call = self._find(index, id)
         if call is None:
-            self.start(index=index, id=id)
-            call = self._current
-        if call is not None:
-            call.pieces.append(text)
+            call = self._calls[self.start(index=index, id=id)]
+        call.pieces.append(text)
+        return call.place
 
     def calls(self) -> tuple[ToolCall, ...]:
         """Return what arrived so far; a call may be cut, so none of these may be run."""
-        return tuple(ToolCall(item.id, item.name, "".join(item.pieces)) for item in self._calls)
+        return tuple(map(_call, self._calls))
+
+    def find(self, *, index: int | None = None, id: str = "") -> tuple[int, ToolCall] | None:
+        """Return the call that a piece belongs to, as far as it arrived, and its place."""
+        call = self._find(index, id)
+        return None if call is None else (call.place, _call(call))
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -65,3 +81,7 @@ class CallAssembler:
         if index is not None:
             return self._by_index.get(index)
         return self._current
+
+
+def _call(item: _Partial) -> ToolCall:
+    return ToolCall(item.id, item.name, "".join(item.pieces))

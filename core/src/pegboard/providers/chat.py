@@ -10,7 +10,7 @@ from typing import Protocol
 from pegboard.contracts.message import CallResult, Message
 from pegboard.contracts.provider import ChatRequest, Done, ModelAnswer, ProviderEvent
 from pegboard.providers.pairing import step_messages
-from pegboard.providers.route import Route
+from pegboard.providers.route import OnAttempt, Route
 
 
 class Source(Protocol):
@@ -21,13 +21,20 @@ class Source(Protocol):
         ...
 
 
-async def chat(route: Route, request: ChatRequest) -> ModelAnswer:
+async def chat(
+    route: Route, request: ChatRequest, *, on_attempt: OnAttempt | None = None
+) -> ModelAnswer:
     """Ask once, as the first request of a run, and return the whole answer.
+
+    Args:
+        route: Who is asked.
+        request: What.
+        on_attempt: Called after every request to a provider, or None.
 
     Raises:
         ProviderError: When no provider of the route answered.
     """
-    session = route.session()
+    session = route.session(on_attempt=on_attempt)
     done = Done()
     async with aclosing(session.stream(request)) as events:
         async for event in events:
@@ -57,10 +64,16 @@ def extended(request: ChatRequest, done: Done, results: Mapping[str, CallResult]
 
 
 class RouteModel:
-    """A run's model for tools that need one answer; implements `ModelAccess`."""
+    """A run's model for tools that need one answer; implements `ModelAccess`.
 
-    def __init__(self, route: Route) -> None:
+    Args:
+        route: Who is asked.
+        on_attempt: Called after every request to a provider, or None.
+    """
+
+    def __init__(self, route: Route, *, on_attempt: OnAttempt | None = None) -> None:
         self._route = route
+        self._on_attempt = on_attempt
 
     async def complete(
         self, prompt: str | Sequence[Message], *, max_output: int | None = None
@@ -71,4 +84,5 @@ class RouteModel:
             ProviderError: When the provider fails.
         """
         messages = (Message.of("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
-        return await chat(self._route, ChatRequest(messages=messages, max_output=max_output))
+        request = ChatRequest(messages=messages, max_output=max_output)
+        return await chat(self._route, request, on_attempt=self._on_attempt)

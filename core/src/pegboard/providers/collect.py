@@ -7,6 +7,7 @@ are unique; the text deltas add up to the answer.
 from __future__ import annotations
 
 import inspect
+import io
 import itertools
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -58,7 +59,7 @@ class StreamFold:
         self._info = info
         self._seen = set() if seen is None else seen
         self._joiner = TextJoiner()
-        self._pieces: list[str] = []
+        self._pieces = io.StringIO()  # a list of small texts would take ten times their size
         self._calls = CallAssembler()
 
     def add(self, event: ProviderEvent) -> Iterable[ProviderEvent]:
@@ -70,7 +71,7 @@ class StreamFold:
         if self.done is not None:
             raise self._error("protocol", "sent something after the end of its answer")
         if isinstance(event, TextDelta):
-            return self._text(event.text)
+            return self._text(event)
         if isinstance(event, ThinkingDelta):
             self.data = self.shown = True
             return (ThinkingDelta(repaired(event.text)),)
@@ -110,14 +111,14 @@ class StreamFold:
         _log.info("provider %s raised", self._info.id, exc_info=error)
         return self._error(kind, f"raised {type(error).__name__}")
 
-    def _text(self, text: str) -> Iterable[ProviderEvent]:
+    def _text(self, event: TextDelta) -> Iterable[ProviderEvent]:
         self.data = True
-        ready = self._joiner.add(text)
+        ready = self._joiner.add(event.text)
         if not ready:
             return ()
         self.shown = True
-        self._pieces.append(ready)
-        return (TextDelta(ready),)
+        self._pieces.write(ready)
+        return (event if ready is event.text else TextDelta(ready),)
 
     def _other(self, event: ProviderEvent) -> Iterable[ProviderEvent]:
         if isinstance(event, ToolCallStart):
@@ -127,7 +128,7 @@ class StreamFold:
             self.data = True
             self._calls.add(event.text, index=event.index)
         elif isinstance(event, Restart):
-            self._joiner, self._pieces, self._calls = TextJoiner(), [], CallAssembler()
+            self._joiner, self._pieces, self._calls = TextJoiner(), io.StringIO(), CallAssembler()
         elif not isinstance(event, (Start, Notice)):
             raise self._error("protocol", f"sent a {type(event).__name__}, which is no event")
         return (event,)
@@ -153,9 +154,9 @@ class StreamFold:
         passed: list[ProviderEvent] = []
         rest = self._joiner.rest()
         if rest:
-            self._pieces.append(rest)
+            self._pieces.write(rest)
             passed.append(TextDelta(rest))
-        streamed = "".join(self._pieces)
+        streamed = self._pieces.getvalue()
         if not whole or whole == streamed:
             self.shown = self.shown or bool(passed)
             return passed, streamed
@@ -169,7 +170,7 @@ class StreamFold:
     def _whole_calls(self, done: Done) -> tuple[tuple[ToolCall, ...], list[ProviderEvent]]:
         calls, notices = [], list[ProviderEvent]()
         for call in done.calls:
-            if done.stop == "max_tokens" and json_text.read_object(call.arguments) is None:
+            if done.stop == "max_tokens" and not _is_whole(call.arguments):
                 notices.append(
                     Notice("call_cut", f"A call of {call.name} was cut off and does not run.")
                 )
@@ -191,6 +192,11 @@ class StreamFold:
     def _error(self, kind: ErrorKind, what: str, **details: Any) -> ProviderError:
         title = self._info.title or self._info.id
         return ProviderError(f"{title} {what}.", kind=kind, started=self.shown, **details)
+
+
+def _is_whole(arguments: str) -> bool:
+    """Tell whether arguments of an answer that was cut are all there; none at all are not."""
+    return bool(arguments.strip()) and json_text.read_object(arguments) is not None
 
 
 async def lawful(

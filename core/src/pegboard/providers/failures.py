@@ -14,7 +14,7 @@ MAX_TOLD: Final = 500
 """Characters of a provider's own words that are repeated."""
 _LONG_S: Final = 3_600.0
 _OVERFLOW: Final = re.compile(
-    r"context[ _](?:length|window|size)|maximum context|too many (?:input )?tokens"
+    r"context[ _](?:length|limit|window|size)|maximum context|too many (?:input )?tokens"
     r"|(?:prompt|input|request)(?: \(\d+ tokens\))? (?:is|was|exceeds|are) "
     r"[^.]*?(?:too long|token|context)"
     r"|exceeds? the (?:available |maximum )?(?:context|number of tokens|input token)"
@@ -26,6 +26,7 @@ _BILLING: Final = re.compile(
     r"|exceeded your current quota|out of credits",
     re.IGNORECASE,
 )
+_BAD_KEY: Final = re.compile(r"api key (?:expired|not found|not valid)", re.IGNORECASE)
 _OVERLOADED: Final = re.compile(r"overloaded|at capacity|model is loading|unavailable_error", re.I)
 _BY_STATUS: Final[Mapping[int, ErrorKind]] = {
     401: "auth",
@@ -86,6 +87,8 @@ def failure(
     """
     if isinstance(body, str):
         body = _parsed(body)
+    if isinstance(body, list) and body:
+        body = body[0]  # Gemini answers a stream with a list
     message = told(body, secrets)
     wait = retry_after(headers or {}, body, now=now)
     kind = kind_of(status, body, wait)
@@ -108,22 +111,28 @@ def kind_of(status: int | None, body: Any, wait: float | None = None) -> ErrorKi
         body: The parsed body or event, or its text.
         wait: Seconds until the provider may be asked again, as it said.
     """
-    codes = set(_codes(body))
+    codes = tuple(_codes(body))  # in order: the most exact first
     text = message_of(body)
-    limited = status == 429 or bool(codes & {"rate_limit_error", "RESOURCE_EXHAUSTED"})
+    limited = status == 429 or not {"rate_limit_error", "RESOURCE_EXHAUSTED"}.isdisjoint(codes)
     # a quota of the day that is filled again in a minute is a limit like any other
     if (limited or status in (400, 402, 403, None)) and _out_of_money(codes, text, wait):
         return "billing"
     if status in (None, 400, 413, 500) and not limited and _OVERFLOW.search(text):
         return "context_overflow"
+    if status == 400 and _BAD_KEY.search(text):
+        return "auth"
     for code in codes:
-        if code in _BY_CODE and not (status == 404 and code == "api_error"):
-            return _BY_CODE[code]
+        known = _BY_CODE.get(code)
+        # a code that says no more than "it failed" says less than the status
+        if known is not None and not (known == "server" and status in _BY_STATUS):
+            return known
     if status is not None and status in _BY_STATUS:
         return _BY_STATUS[status]
     if _OVERLOADED.search(text):
         return "overloaded"
-    return "server" if status is None or status >= 500 else "bad_request"
+    if status is None:  # an event in a stream, whose code says all there is
+        return "bad_request" if any(code.startswith("invalid_") for code in codes) else "server"
+    return "server" if status >= 500 else "bad_request"
 
 
 def message_of(body: Any) -> str:
@@ -154,8 +163,8 @@ def told(body: Any, secrets: Iterable[str] = ()) -> str:
     return line if len(line) <= MAX_TOLD else f"{line[:MAX_TOLD]}…"
 
 
-def _out_of_money(codes: set[str], text: str, wait: float | None) -> bool:
-    if codes & {"insufficient_quota", "billing_error"}:
+def _out_of_money(codes: Iterable[str], text: str, wait: float | None) -> bool:
+    if not {"insufficient_quota", "billing_error"}.isdisjoint(codes):
         return True
     if wait is not None and wait < _LONG_S:
         return False

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -83,13 +90,19 @@ class Route:
         hops: The primary first.
         clock: Time, for waits.
         retry: How long to wait between attempts.
+        notice: What the first run tells a person, or None.
 
     Raises:
         NoProviderError: When there is no provider.
     """
 
     def __init__(
-        self, hops: Sequence[Hop], *, clock: Clock, retry: RetryPolicy = DEFAULT_RETRY
+        self,
+        hops: Sequence[Hop],
+        *,
+        clock: Clock,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        notice: Notice | None = None,
     ) -> None:
         if not hops:
             raise NoProviderError(
@@ -99,11 +112,17 @@ class Route:
         self.hops = tuple(hops)
         self.clock = clock
         self.retry = retry
+        self._notice = notice
 
     @property
     def primary(self) -> Hop:
         """The provider asked first."""
         return self.hops[0]
+
+    def take_notice(self) -> Notice | None:
+        """Return what a person should know about this choice, the first time only."""
+        notice, self._notice = self._notice, None
+        return notice
 
     def session(
         self, *, on_attempt: OnAttempt | None = None, seen: set[str] | None = None
@@ -122,11 +141,13 @@ class RouteSession:
 
     Attributes:
         hop: The provider in use.
+        model: The model that was asked last; "" = the provider's default.
         answered: True after the first answer; from then on requests are continuations.
     """
 
     def __init__(self, route: Route, on_attempt: OnAttempt | None, seen: set[str]) -> None:
         self.hop = route.primary
+        self.model = self.hop.model
         self.answered = False
         self._route = route
         self._on_attempt = on_attempt
@@ -134,6 +155,29 @@ class RouteSession:
         self._position = 0
         self._told_no_tools = False
         self._fold = StreamFold(self.hop.provider.info)
+
+    def resume(self, hop: str, model: str, calls: Iterable[str]) -> bool:
+        """Take an answer of an earlier attempt of the run as if it had come in now.
+
+        A provider that the route no longer has is not asked: the next request is a first one.
+
+        Args:
+            hop: Name of the provider that gave it.
+            model: The model that was asked.
+            calls: Ids of the calls that it asked for.
+
+        Returns:
+            True when the next request goes to the same model of the same provider, so that the
+            state of the answer means something there.
+        """
+        self._seen.update(calls)
+        for position, known in enumerate(self._route.hops):
+            if known.name == hop:
+                self.hop, self._position, self.answered = known, position, True
+                self.model = model
+                return model == known.model
+        self.hop, self._position, self.answered = self._route.primary, 0, False
+        return False
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and pass on the events up to and with `Done`.
@@ -144,6 +188,9 @@ class RouteSession:
         Raises:
             ProviderError: When no attempt succeeded; `details["provider"]` names who failed.
         """
+        notice = self._route.take_notice()
+        if notice is not None:
+            yield notice
         attempt, waited = 0, 0.0
         failures: list[ProviderError] = []
         while True:
@@ -175,6 +222,7 @@ class RouteSession:
     async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         hop, clock = self.hop, self._route.clock
         ready = self._fitted(request)
+        self.model = ready.model
         self._fold = fold = StreamFold(hop.provider.info, seen=self._seen)
         if request.tools and not ready.tools and not self._told_no_tools:
             self._told_no_tools = True

@@ -1,0 +1,47 @@
+"""What families of models can take, where nobody says it better.
+
+A provider that states limits itself, and the operator's own settings, win over this table. As of
+2026-11, from the vendors' model pages; the first pattern that fits counts.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+from pegboard.contracts.provider import ModelCaps
+
+UNKNOWN: Final = ModelCaps(context=32_768, max_output=4_096, images=False)
+"""A model that nobody knows: small enough to be true of most."""
+_FAMILIES: Final[tuple[tuple[str, ModelCaps], ...]] = (
+    ("gpt-5*", ModelCaps(context=400_000, max_output=128_000, images=True)),
+    ("gpt-4.1*", ModelCaps(context=1_047_576, max_output=32_768, images=True)),
+    ("gpt-4o*", ModelCaps(context=128_000, max_output=16_384, images=True)),
+    ("gpt-oss*", ModelCaps(context=131_072, max_output=32_768)),
+    ("o[134]*", ModelCaps(context=200_000, max_output=100_000, images=True)),
+    ("claude-3-5*", ModelCaps(context=200_000, max_output=8_192, images=True)),
+    ("claude-opus-4-[01]*", ModelCaps(context=200_000, max_output=32_000, images=True)),
+    ("claude-opus-4", ModelCaps(context=200_000, max_output=32_000, images=True)),
+    ("claude-*", ModelCaps(context=200_000, max_output=64_000, images=True)),
+    ("gemini-*", ModelCaps(context=1_048_576, max_output=65_536, images=True)),
+    ("deepseek*", ModelCaps(context=131_072, max_output=8_192)),
+    ("mistral-small*", ModelCaps(context=131_072, max_output=8_192, images=True)),
+    ("mistral*", ModelCaps(context=131_072, max_output=8_192)),
+    ("codestral*", ModelCaps(context=262_144, max_output=8_192)),
+    ("llama-3*", ModelCaps(context=131_072, max_output=8_192)),
+    ("llama3*", ModelCaps(context=131_072, max_output=8_192)),
+    ("llama-4*", ModelCaps(context=131_072, max_output=8_192, images=True)),
+    ("qwen3*", ModelCaps(context=131_072, max_output=16_384)),
+    ("qwen2.5*", ModelCaps(context=32_768, max_output=8_192)),
+    ("smollm2*", ModelCaps(context=8_192, max_output=2_048, tools=False)),
+)
+
+
+def family_caps(model: str) -> ModelCaps:
+    """Return what a model can take, by the family that its name says.
+
+    Args:
+        model: Id of the model; what stands before the last `/` names who made it.
+    """
+    name = model.lower().rpartition("/")[2]
+    return next((caps for pattern, caps in _FAMILIES if fnmatchcase(name, pattern)), UNKNOWN)
