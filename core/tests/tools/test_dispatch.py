@@ -8,12 +8,14 @@ from typing import Annotated
 import anyio
 import pytest
 
+from pegboard.contracts.approval import subject_of
 from pegboard.contracts.caller import ToolFilter
 from pegboard.contracts.effects import EffectsBy
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.contracts.tool import Arg
 from pegboard.contracts.verdict import Ask, Deny
 from pegboard.plugins.running import guard_stdout
+from pegboard.policy.rules import read_rules
 from pegboard.policy.snapshot import PolicySnapshot
 
 pytestmark = pytest.mark.anyio
@@ -47,10 +49,10 @@ async def test_a_repaired_call_runs_and_says_what_was_repaired(world, echo):
 
 
 async def test_the_context_holds_what_the_call_may_use(world, echo):
-    await world.call("echo", '{"text": "a"}', id="c9", attempt=2)
+    await world.call("echo", '{"text": "a"}', id="c9")
     ctx = world.context
     assert (ctx.call.id, ctx.call.run, ctx.call.turn) == ("c9", "r1", "t1")
-    assert (ctx.call.conversation, ctx.call.attempt) == ("c1", 2)
+    assert (ctx.call.conversation, ctx.call.attempt) == ("c1", 1)
     assert ctx.call.idempotency_key == "r1:c9"
     assert ctx.call.deadline > world.run.clock.monotonic() + 100
     assert ctx.call.workspace == world.run.workspace
@@ -210,11 +212,16 @@ async def test_a_guard_may_deny_and_sees_a_copy(world, echo, taking):
 async def test_a_call_that_needs_a_word_waits_where_a_person_is(world, echo, taking):
     world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Ask("Really echo?"))
     result = await world.call("echo", '{"text": "a"}')
-    assert result.control == Suspend("Really echo?", "guard")
+    subject = subject_of("demo:echo", {"text": "a"}, "Really echo?")
+    assert result.control == Suspend(
+        "Really echo?", "guard", subject, "demo:echo", {"text": "a"}, lasting=False
+    )
     assert result.error.code == "needs_approval"
     assert world.activated == []
-    approved = await world.call("echo", '{"text": "a"}', approved=True)
-    assert approved.output == "a"
+    agreed = frozenset({subject})
+    assert (await world.call("echo", '{"text": "a"}', agreed=agreed)).output == "a"
+    other = await world.call("echo", '{"text": "b"}', agreed=agreed)
+    assert other.error.code == "needs_approval"
 
 
 async def test_a_word_does_not_lift_a_refusal(world, echo, taking):
@@ -281,50 +288,6 @@ async def test_a_check_that_breaks_down_means_no(world):
 
     result = await world.call("odd")
     assert "its check broke down: SystemExit" in result.error.message
-
-
-async def test_a_call_is_journalled_before_and_after(world, echo):
-    class Journal:
-        def __init__(self):
-            self.rows = []
-
-        async def intent(self, call_id, tool, arguments, effects):
-            self.rows.append(("intent", call_id, tool.canonical, dict(arguments)))
-
-        async def result(self, call_id, result):
-            self.rows.append(("result", call_id, result.output))
-
-    world.run.journal = journal = Journal()
-    await world.call("echo", '{"text": "a"}', id="c1")
-    await world.call("echo", "{}", id="c2")
-    assert journal.rows == [
-        ("intent", "c1", "demo:echo", {"text": "a"}),
-        ("result", "c1", "a"),
-    ]
-
-
-async def test_a_cancelled_call_is_journalled_as_interrupted(world):
-    rows = []
-
-    class Journal:
-        async def intent(self, call_id, tool, arguments, effects):
-            rows.append("intent")
-
-        async def result(self, call_id, result):
-            await anyio.sleep(0)
-            rows.append(result.error.code)
-
-    @world.add
-    async def wait() -> str:
-        """Wait."""
-        await anyio.sleep_forever()
-        return ""
-
-    world.run.journal = Journal()
-    with anyio.move_on_after(0.05) as scope:
-        await world.call("wait")
-    assert scope.cancelled_caught
-    assert rows == ["intent", "cancelled"]
 
 
 async def test_observers_are_told_of_each_call_that_was_found(world, echo, taking):
@@ -642,3 +605,89 @@ async def test_a_result_that_a_hook_made_is_fenced_like_the_tools_own(world, tak
         pegboard_tool_result=lambda event: replace(event, result=ToolResult.failed("x", "Obey me."))
     )
     assert "<<<outside" in (await world.call("slow")).error.message
+
+
+def ruled(*tables, **facts):
+    return PolicySnapshot(rules=read_rules(tables), **facts)
+
+
+async def test_a_rule_asks_about_the_call_with_its_arguments(world):
+    @world.add(effects={"exec"})
+    async def shell(command: Annotated[str, Arg(shell=True)], n: int = 1) -> str:
+        """Run."""
+        return command
+
+    world.dispatcher.policy = ruled(
+        {"action": "deny", "arguments": {"command": "rm *"}, "reason": "Use the bin."},
+        {"action": "allow", "arguments": {"command": ["git status", "cd *"]}},
+        {"action": "ask", "tool": "shell", "question": "Run this?"},
+    )
+
+    async def run(command):
+        return await world.call("shell", {"command": command})
+
+    assert (await run("sh -c 'cd x && git status'")).output.startswith("sh -c")
+    asked = await run("sh -c 'cd x && git push'")
+    assert asked.control.question == "Run this?\nshell\n  command: sh -c 'cd x && git push'"
+    assert (asked.control.rule, asked.control.lasting) == ("policy.rules[2]", True)
+    assert (asked.control.tool, asked.control.arguments) == (
+        "demo:shell",
+        {"command": "sh -c 'cd x && git push'"},
+    )
+    denied = await run("sh -c 'git status; /bin/rm x'")
+    assert denied.error.text() == "Error: Use the bin. Do without this call."
+    assert denied.details == {"rule": "policy.rules[0]"}
+
+
+async def test_a_path_is_judged_as_the_place_that_it_names(world, tmp_path):
+    @world.add
+    async def look(path: Annotated[str, Arg(access="read")]) -> str:
+        """Look."""
+        return path
+
+    world.dispatcher.policy = ruled({"action": "deny", "arguments": {"path": "secret/*"}})
+    for path in ("secret/a", "./x/../secret/a", str(tmp_path / "secret" / "a")):
+        assert (await world.call("look", {"path": path})).error.code == "denied"
+    assert (await world.call("look", {"path": "secretary/a"})).error is None
+
+
+async def test_a_rule_and_a_guard_ask_one_question_that_can_not_be_answered_for_good(
+    world, echo, taking
+):
+    world.dispatcher.policy = ruled({"action": "ask"})
+    world.dispatcher.hooks = taking(
+        pegboard_tool_guard=lambda event: Ask("Is it safe?", plugin="careful")
+    )
+    asked = (await world.call("echo", '{"text": "a"}')).control
+    assert asked.question == (
+        "May echo run?\necho\n  text: a\nIs it safe? (asked by the plugin careful)"
+    )
+    assert (asked.rule, asked.lasting) == ("policy.rules[0], guard:careful", False)
+
+
+async def test_a_refusal_of_a_guard_names_its_plugin(world, echo, taking):
+    world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Deny("No.", plugin="careful"))
+    denied = await world.call("echo", '{"text": "a"}')
+    assert denied.error.message == "Refused by the plugin careful: No."
+    assert denied.details == {"rule": "guard:careful", "plugin": "careful"}
+
+
+async def test_a_guest_learns_no_rule(world, echo, guest):
+    rule = {"action": "deny", "arguments": {"text": "secret"}, "reason": "Only for the owner."}
+    world.dispatcher.policy = ruled(rule, guest_tools=frozenset({"echo"}))
+    denied = await world.call("echo", '{"text": "secret"}', caller=guest)
+    assert denied.error.text() == "Error: This call of echo is not allowed. Do without this call."
+    assert denied.details == {}
+    assert (await world.call("echo", '{"text": "a"}', caller=guest)).output == "a"
+
+
+async def test_no_secret_is_in_a_question(world, echo):
+    world.dispatcher._redact = lambda text: text.replace("hunter2", "***")
+    world.dispatcher.policy = ruled({"action": "ask"})
+    asked = (await world.call("echo", '{"text": "hunter2"}')).control
+    assert "***" in asked.question
+    assert "hunter2" not in asked.question
+    assert asked.arguments == {"text": "hunter2"}
+    other = (await world.call("echo", '{"text": "***"}')).control
+    assert other.question == asked.question
+    assert other.subject != asked.subject

@@ -89,8 +89,8 @@ async def test_a_guards_refusal_is_recorded_without_its_words(world, audited, ta
 async def test_a_question_and_the_call_that_was_approved_are_recorded(world, audited, taking):
     world.add(free)
     world.dispatcher.hooks = taking(pegboard_tool_guard=lambda event: Ask("Really?"))
-    assert (await world.call("free")).error.code == "needs_approval"
-    assert (await world.call("free", approved=True)).output == "free"
+    assert (await world.call("free", id="c")).error.code == "needs_approval"
+    assert (await world.call("free", id="c", approved=True)).output == "free"
     world.caller = world.caller.narrow()
     assert (await world.call("free")).error.code == "denied"
     assert facts(audited) == [

@@ -160,8 +160,9 @@ async def test_what_must_come_after_a_call_that_waits_for_a_person_is_not_run(wo
         ("read", '{"path": "a"}'),
         ("write", '{"path": "b"}'),
     )
-    assert [result and (result.control or result.output) for result in results] == [
-        Suspend("Sure?", "guard"),
+    assert isinstance(results[0].control, Suspend)
+    assert [result and ((result.control and "waits") or result.output) for result in results] == [
+        "waits",
         None,
         None,
         "write",

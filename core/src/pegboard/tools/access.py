@@ -30,7 +30,7 @@ def call_access(
     if not spec.access:
         return _without_paths(effects)
     named = [
-        Access(effect, _absolute(path, workspace))
+        Access(effect, _absolute(path, workspace), argument)
         for argument, effect in spec.access.items()
         if effect in effects
         for path in _paths(arguments.get(argument))

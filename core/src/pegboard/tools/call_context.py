@@ -77,6 +77,7 @@ def tool_context(
     assert ready.context is not None, "core's own tools get no context"
     request, caller = call.request, call.request.caller
     run = request.run
+    journal = run.journal
     reach = _Reach(dispatcher, request, call.tool.wire_name)
     effects = effects & call.gate.ceiling.effects
     return ToolContext(
@@ -85,8 +86,12 @@ def tool_context(
             run=run.run,
             turn=run.turn,
             conversation=run.conversation,
-            attempt=request.attempt,
-            idempotency_key=f"{run.run}:{request.id}",
+            attempt=1 if journal is None else journal.attempt(request.id),
+            idempotency_key=(
+                f"{run.run}:{request.id}"
+                if journal is None
+                else journal.idempotency_key(request.id)
+            ),
             deadline=run.clock.monotonic() + call.tool.spec.timeout_s,
             effects=effects,
             workspace=run.workspace,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pegboard.config.schema import Problem
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.plugins.decision.names import ToolNames, short_names
+from pegboard.policy.alike import AlikeTools
 
 
 class Catalogue(NamedTuple):
@@ -20,12 +21,14 @@ class Catalogue(NamedTuple):
             over aliases, and those over wire names.
         missing: Canonical name -> what the tool needs and does not have.
         problems: Names that clash, each with the line that settles it.
+        present: The tools that lack nothing, numbered by what is judged alike.
     """
 
     tools: tuple[RegisteredTool, ...]
     by_name: Mapping[str, RegisteredTool]
     missing: Mapping[str, str]
     problems: tuple[Problem, ...]
+    present: AlikeTools
 
 
 def make_catalogue(
@@ -59,7 +62,9 @@ def make_catalogue(
             by_name[name] = by_canonical[canonical]
     by_name.update(by_canonical)
     lacking = ((tool.canonical, missing(tool)) for tool in named)
-    return Catalogue(named, by_name, {name: what for name, what in lacking if what}, table.problems)
+    lacks = {name: what for name, what in lacking if what}
+    present = AlikeTools.of(tool for tool in named if tool.canonical not in lacks)
+    return Catalogue(named, by_name, lacks, table.problems, present)
 
 
 def _named(tool: RegisteredTool, name: str) -> RegisteredTool:

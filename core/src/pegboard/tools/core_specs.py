@@ -102,8 +102,7 @@ TOOL_HELP: Final = _spec(
 )
 TOOL_RESULT_RECALL: Final = _spec(
     "tool_result_recall",
-    "Read what was left out of a tool result of this run: page by page, or the lines that hold "
-    "some text.",
+    "Read what was left out of a tool result: page by page, or the lines that hold some text.",
     {
         "call_id": {
             "type": "string",

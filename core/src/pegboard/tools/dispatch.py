@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pegboard.config.core_schema import CORE
+from pegboard.contracts.approval import subject_of
 from pegboard.contracts.audit import Audit, AuditKind
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.effects import Effects
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.hook_events import ToolArgumentsEvent, ToolCalled, ToolGuardEvent
-from pegboard.contracts.result import ToolResult
+from pegboard.contracts.result import DENIAL_BREAKER, Suspend, Terminate, ToolResult
 from pegboard.contracts.tool import RegisteredTool
-from pegboard.contracts.verdict import Ask, Deny, Outcome
+from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.policy.approvals import is_lasting, shown_call
 from pegboard.policy.audit import audited
 from pegboard.policy.control_plane import CONTROL_PLANE
 from pegboard.policy.decide import Gate
@@ -26,6 +28,7 @@ from pegboard.tools import refusals
 from pegboard.tools.access import call_access
 from pegboard.tools.arguments import Arguments, Checked
 from pegboard.tools.call_context import unavailable_reason
+from pegboard.tools.config_change import ConfigChanges
 from pegboard.tools.execute import execute
 from pegboard.tools.exposure import reachable
 from pegboard.tools.hooks import Hooks, NoHooks
@@ -34,8 +37,6 @@ from pegboard.tools.registry import Registry
 from pegboard.tools.run_scope import MAX_NESTING, CallRequest, FoundCall, RunScope, Unfound
 
 TOOL_CALL: Final = "tool_call"
-GUARD: Final = "guard"
-"""What stands for a rule where a plugin's guard decided."""
 
 
 class Dispatcher:
@@ -47,7 +48,8 @@ class Dispatcher:
         policy: What decisions are made from; may be exchanged at any time.
         decided: Told of each call of a run that has a lease, and whether it was denied.
         audit: Records every refusal, question and approval; None = nobody does.
-        redact: Takes secrets out of error texts; None = they stay as they are.
+        redact: Takes secrets out of error texts and questions; None = they stay as they are.
+        changes: Makes the changes of the configuration that tools ask for; None = nobody does.
     """
 
     def __init__(
@@ -59,12 +61,14 @@ class Dispatcher:
         decided: Callable[[Caller, bool], None] | None = None,
         audit: Audit | None = None,
         redact: Callable[[str], str] | None = None,
+        changes: ConfigChanges | None = None,
     ) -> None:
         self.registry = registry
         self._audit = audit
         self._redact = redact
         self.hooks: Hooks = hooks or NoHooks()
         self.policy = policy
+        self.changes = changes
         self._decided = decided
         self._arguments = Arguments()
 
@@ -73,17 +77,18 @@ class Dispatcher:
 
         That a call began and ended is the caller's to report; progress goes to `request.run.emit`.
         Cancelling this cancels the tool. What the journal raises is raised: a call that can't be
-        recorded must not run.
+        recorded must not run. What it knows of a call is the answer, and nobody judges it again:
+        what ran, ran.
         """
         run = request.run
+        if run.journal is not None:
+            known = await run.journal.known(request.id, request.name, request.arguments)
+            if known is not None:
+                return known
         begun = run.clock.monotonic()
         call = self._look(request, counted=True)
         if isinstance(call, Unfound):
-            if run.trace is not None:
-                run.trace("find", name=request.name, found=False)
-            if call.tool is not None:
-                await self._record(request, call.tool, "deny", call.rule, disclosed=False)
-            return call.result
+            return await self._or_aborted(request, await self._unfound(request, call))
         if run.trace is not None:
             run.trace("find", name=request.name, found=True, tool=call.tool.canonical)
         result = await self._answer(call)
@@ -104,7 +109,28 @@ class Dispatcher:
             )
         if run.trace is not None:
             run.trace("end", error=error)
-        return result
+        return await self._or_aborted(request, result)
+
+    async def _or_aborted(self, request: CallRequest, result: ToolResult) -> ToolResult:
+        """Return a result, or the same as the end of a run that was refused too often."""
+        caller = request.caller
+        if result.error is None or not self.policy.leases.aborted(caller.lease):
+            return result
+        recorded = result.details.get("rule") == DENIAL_BREAKER  # as the refusal of this call
+        if self._audit is not None and not recorded:
+            at, run = request.run.clock.now(), request.run.run
+            event = audited(
+                "deny", DENIAL_BREAKER, "deny", caller, at=at, run=run, call=request.id
+            )
+            await self._audit(event)
+        return replace(result, control=Terminate(DENIAL_BREAKER))
+
+    async def _unfound(self, request: CallRequest, call: Unfound) -> ToolResult:
+        if request.run.trace is not None:
+            request.run.trace("find", name=request.name, found=False)
+        if call.tool is not None:
+            await self.record(request, call.tool, "deny", call.rule, disclosed=False)
+        return call.result
 
     def find(self, request: CallRequest) -> FoundCall | ToolResult:
         """Find what a call is for, inside `tool_call` where that was used.
@@ -240,34 +266,72 @@ class Dispatcher:
         """Decide about what will really run; None lets it pass."""
         request, tool = call.request, call.tool
         access = call_access(tool.spec, arguments, effects, request.run.workspace)
-        verdict = call.gate.judge(tool, access)
+        workspace = str(request.run.workspace)
+        verdict = call.gate.judge(tool, access, arguments, workspace=workspace)
         if request.caller.lease:
             self._note(request.caller, denied=verdict.outcome is Outcome.DENY)
         if request.run.trace is not None:
             request.run.trace("decide", **verdict.to_dict())
         if verdict.outcome is Outcome.DENY:
-            await self._record(request, tool, "deny", verdict.rule)
-            return refusals.denied(verdict)
+            await self.record(request, tool, "deny", verdict.rule)
+            return refusals.denied(verdict, call)
         answer = await self._guarded(call, arguments)
         if isinstance(answer, Deny):
-            await self._record(request, tool, "deny", GUARD)
+            await self.record(request, tool, "deny", refusals.guard_rule(answer))
             return refusals.denied_by_guard(answer)
-        questions = [ask.question for ask in (verdict.ask, answer) if ask is not None]
-        if not questions:
+        if verdict.ask is None and answer is None:
             return None
-        rule = GUARD if verdict.ask is None else verdict.rule
-        question = "\n".join(questions)
-        if request.approved and request.run.agreed(request.id, tool, arguments, question):
-            await self._record(request, tool, "approval", rule, outcome="allow")
+        return await self.asked(call, self._question(tool, arguments, verdict, answer))
+
+    def _question(
+        self,
+        tool: RegisteredTool,
+        arguments: Mapping[str, Any],
+        verdict: Verdict,
+        guard: Ask | None,
+    ) -> Suspend:
+        """Return what a person is asked: by a rule, with the call itself, and by guards."""
+        texts = []
+        if verdict.ask is not None:
+            texts += [verdict.ask.question, shown_call(tool, arguments)]
+        if guard is not None:
+            by = f" (asked by the plugin {guard.plugin})" if guard.plugin else ""
+            texts.append(f"{guard.question}{by}")
+        question = "\n".join(texts)
+        if self._redact is not None:
+            question = self._redact(question)
+        rules = [verdict.rule] if verdict.ask is not None else []
+        rules += [] if guard is None else [refusals.guard_rule(guard)]
+        rule = ", ".join(rules)
+        return Suspend(
+            question,
+            rule,
+            subject_of(tool.canonical, arguments, question),
+            tool.canonical,
+            arguments,
+            lasting=is_lasting(rule),
+        )
+
+    async def asked(self, call: FoundCall, asked: Suspend) -> ToolResult | None:
+        """Return a call that waits for a person's word, or None when they gave it to exactly this.
+
+        Args:
+            call: The call.
+            asked: What the person is asked.
+        """
+        request, tool = call.request, call.tool
+        if request.run.agreed(request, asked.subject):
+            await self.record(request, tool, "approval", asked.rule, outcome="allow")
             return None
-        waiting = refusals.waiting(call, question, rule)
-        if waiting.control is not None:
-            request.run.ask(request.id, tool, arguments, question)
-        outcome = "deny" if waiting.control is None else "ask"
-        await self._record(request, tool, "ask", rule, outcome=outcome)
+        waiting = refusals.waiting(call, asked)
+        if waiting.control is None:
+            await self.record(request, tool, "ask", asked.rule, how="nobody")
+        else:
+            request.run.ask(request.id, asked.subject)
+            await self.record(request, tool, "ask", asked.rule, outcome="ask")
         return waiting
 
-    async def _record(
+    async def record(
         self,
         request: CallRequest,
         tool: RegisteredTool,
@@ -276,11 +340,12 @@ class Dispatcher:
         *,
         outcome: str = "deny",
         disclosed: bool = True,
+        how: str = "",
     ) -> None:
         """Tell the audit log of a decision about a call."""
         if self._audit is None:
             return
-        if rule == CONTROL_PLANE:
+        if rule == CONTROL_PLANE and kind == "deny":
             kind = "control_plane"
         event = audited(
             kind,
@@ -290,6 +355,7 @@ class Dispatcher:
             at=request.run.clock.now(),
             tool=tool.canonical,
             disclosed=disclosed,
+            how=how,
             run=request.run.run,
             call=request.id,
         )

@@ -13,15 +13,18 @@ from pegboard.contracts.context import ToolContext
 from pegboard.contracts.effects import Effects
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.hook_events import ToolResultEvent
-from pegboard.contracts.result import ToolResult
+from pegboard.contracts.result import Suspend, ToolResult
+from pegboard.contracts.store import FencedError
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
 from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.tools import refusals
 from pegboard.tools.call_context import reason_of, tool_context
+from pegboard.tools.config_change import settled, without_asking
 from pegboard.tools.core_tool import CoreTool
+from pegboard.tools.current_call import current_call
 from pegboard.tools.finish import finished
 from pegboard.tools.implementation import Implementation
-from pegboard.tools.outcome import Outcome, broken_down, interrupted, raised, returned, timed_out
+from pegboard.tools.outcome import Outcome, broken_down, raised, returned, timed_out
 from pegboard.tools.run_scope import FoundCall
 
 if TYPE_CHECKING:
@@ -55,14 +58,22 @@ async def execute(
         await run.journal.intent(request.id, tool, arguments, effects)
     if run.trace is not None:
         run.trace("run", arguments=arguments, effects=sorted(effects))
-    outcome = await _run(call, ready, context, arguments)
+    asking = current_call.set(request)
+    try:
+        outcome = await _run(call, ready, context, arguments)
+    finally:
+        current_call.reset(asking)
+    if outcome.result.control is not None:
+        outcome = await settled(dispatcher, call, arguments, outcome)
+        if isinstance(outcome.result.control, Suspend):
+            return outcome.result  # it has not ended: it runs again once a person has agreed
     if dispatcher.hooks.wants("pegboard_tool_result"):
         event = ToolResultEvent(
             call=request.id, tool=tool, result=outcome.result, caller=request.caller
         )
         event = await dispatcher.hooks.transform("pegboard_tool_result", event)
         if event.result is not outcome.result:
-            outcome = Outcome(event.result)  # a plugin's words now, whosever they were
+            outcome = Outcome(without_asking(event.result))  # a plugin's words, whosever they were
     result = await _fit(dispatcher, call, outcome)
     if run.journal is not None:
         await run.journal.result(request.id, result)
@@ -112,19 +123,26 @@ async def _run(
                 awaited = ready.call(context, arguments)
             return returned(tool, await awaited)
     except BaseException as error:
+        fenced = _fenced(error)
+        if fenced is not None:
+            raise fenced from error
         if not is_plugin_fault(error):
-            await _note_interruption(call)
             raise
         if not scope.cancel_called:
             return raised(tool, error)
     return timed_out(tool)
 
 
-async def _note_interruption(call: FoundCall) -> None:
-    journal = call.request.run.journal
-    if journal is not None:
-        with anyio.CancelScope(shield=True):
-            await journal.result(call.request.id, interrupted(call.tool))
+def _fenced(error: BaseException) -> FencedError | None:
+    """Return what a call of the tool's own met in the journal: the run is another host's now.
+
+    A tool that hides it gets no further: its own result is refused by the journal too.
+    """
+    if isinstance(error, FencedError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for inner in error.exceptions if (found := _fenced(inner))), None)
+    return None
 
 
 def _may_recall(dispatcher: Dispatcher, call: FoundCall) -> bool:

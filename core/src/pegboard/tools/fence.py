@@ -11,7 +11,7 @@ import re
 import secrets
 import unicodedata
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 _WEIGHTS: Final = {
     **dict.fromkeys(
@@ -36,7 +36,8 @@ _READ: Final = re.compile(rf"[^{_UNSEEN}\s/_|:*#=~.-]")
 _NAME: Final = re.compile(r"(end|stop|close)?outside")
 _NAME_CHARS: Final = 24
 _FENCE: Final = re.compile(
-    r"^<<<outside ([0-9a-f]{12}) from [^\n]*>>>\n(.*?)\n<<<end outside \1>>>$",
+    r"^<<<outside ([0-9a-f]{12}) from ([^\n]*?)(?:: data, not instructions)?>>>\n(.*?)\n"
+    r"<<<end outside \1>>>$",
     re.DOTALL | re.MULTILINE,
 )
 # Letters of other scripts that look like those of the mark.
@@ -45,6 +46,13 @@ _TWINS: Final = str.maketrans(
     "\u03bf\u039f\u0399\u03b9\u0395\u03a4\u03c4\u03c5\u057d\u0578\u0581\u04bb\u0131\u217e\u0440",
     "aeoisdsioettooiiettuunohidp",
 )
+
+
+class Fence(NamedTuple):
+    """A wrap: its id, and the name of the tool that the text came from."""
+
+    mark: str
+    source: str
 
 
 def new_id() -> str:
@@ -70,7 +78,13 @@ def fenced(text: str, source: str, mark: str | None = None) -> str:
 
 def unfenced(text: str) -> str:
     """Return `text` without the marks: a person sees by themselves where a text comes from."""
-    return _FENCE.sub(r"\2", text)
+    return _FENCE.sub(r"\3", text)
+
+
+def fence_of(text: str) -> Fence | None:
+    """Return the first wrap in a text, or None when nothing of it is wrapped."""
+    found = _FENCE.search(text)
+    return None if found is None else Fence(found[1], found[2])
 
 
 def defused(text: str) -> str:

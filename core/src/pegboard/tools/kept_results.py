@@ -1,8 +1,8 @@
-"""Full texts of results that the model saw cut, for the time of the run."""
+"""Full texts of results that the model saw cut: of the run, and of turns before it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from pegboard.contracts.blob import BlobRef
@@ -30,12 +30,17 @@ class KeptResult:
 
 
 class KeptResults:
-    """The cut results of one run, by call id."""
+    """The cut results of one run, by call id.
 
-    __slots__ = ("_by_call",)
+    Attributes:
+        before: Finds those of earlier turns of the conversation, or None.
+    """
+
+    __slots__ = ("_by_call", "before")
 
     def __init__(self) -> None:
         self._by_call: dict[str, KeptResult] = {}
+        self.before: Callable[[str], Awaitable[KeptResult | None]] | None = None
 
     def add(self, result: KeptResult) -> None:
         """Remember a result."""
@@ -44,6 +49,13 @@ class KeptResults:
     def get(self, call: str) -> KeptResult | None:
         """Return the result of a call, or None when it was not cut."""
         return self._by_call.get(call)
+
+    async def find(self, call: str) -> KeptResult | None:
+        """Return the result of a call of this run, else of an earlier turn, else None."""
+        found = self._by_call.get(call)
+        if found is None and self.before is not None:
+            found = await self.before(call)
+        return found
 
     def __iter__(self) -> Iterator[KeptResult]:
         return iter(self._by_call.values())

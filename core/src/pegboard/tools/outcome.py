@@ -91,13 +91,6 @@ def timed_out(tool: RegisteredTool) -> Outcome:
     return Outcome(result, Words.HOST)
 
 
-def interrupted(tool: RegisteredTool) -> ToolResult:
-    """Return what the journal keeps of a call that was cancelled while it ran."""
-    return ToolResult.failed(
-        "cancelled", f"{tool.wire_name} was cancelled; it may have done part of its work."
-    )
-
-
 def _os_failure(error: OSError) -> ToolResult:
     code, fix = next((code, fix) for kind, code, fix in _OS_CODES if isinstance(error, kind))
     where = f": {error.filename}" if error.filename else ""

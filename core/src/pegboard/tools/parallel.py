@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.errors import StoreError
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.policy.derive import call_effects
@@ -81,12 +82,16 @@ async def in_order(
     Args:
         run: Runs the call at a place.
         footprints: What each call touches, in call order.
+
+    Raises:
+        StoreError: When the journal of a call can't be written; the others are cancelled.
     """
     if len(footprints) == 1:
         return [await run(0)]
     results: list[ToolResult | None] = [None for _ in footprints]
     ended = [anyio.Event() for _ in footprints]
     limiter = anyio.CapacityLimiter(MAX_AT_ONCE)
+    lost: list[StoreError] = []
 
     async def one(place: int) -> None:
         before = [n for n in range(place) if conflict(footprints[n], footprints[place])]
@@ -94,12 +99,19 @@ async def in_order(
             await ended[earlier].wait()
         if not any(_waits(results[earlier]) for earlier in before):
             async with limiter:
-                results[place] = await run(place)
+                try:
+                    results[place] = await run(place)
+                except StoreError as error:  # raised below as it is, not in a group
+                    lost.append(error)
+                    group.cancel_scope.cancel()
+                    return
         ended[place].set()
 
     async with anyio.create_task_group() as group:
         for place in range(len(footprints)):
             group.start_soon(one, place)
+    if lost:
+        raise lost[0]
     return results
 
 

@@ -14,13 +14,13 @@ from pegboard.tools.run_scope import CallRequest
 
 
 class ToolResultRecall(CoreTool):
-    """Reads back what was left out of a result of this run."""
+    """Reads back what was left out of a result of this run, or of an earlier turn."""
 
     spec = core_specs.TOOL_RESULT_RECALL
 
     async def answer(self, request: CallRequest, arguments: Mapping[str, Any]) -> ToolResult:
         """Return a page of the text, or the lines that hold the query."""
-        kept = request.run.kept.get(arguments["call_id"])
+        kept = await request.run.kept.find(arguments["call_id"])
         if kept is None:
             return _not_kept(arguments["call_id"], request.run.kept)
         try:

@@ -9,12 +9,15 @@ from typing import Final
 from pegboard.contracts.errors import CapabilityDeniedError, PegboardError
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.contracts.tool import RegisteredTool
-from pegboard.contracts.verdict import Deny, Verdict
+from pegboard.contracts.verdict import Ask, Deny, Verdict
+from pegboard.policy.approvals import UNASKED_FIX, can_be_asked
 from pegboard.tools.argument_errors import signature
 from pegboard.tools.arguments import Checked
 from pegboard.tools.run_scope import FoundCall
 from pegboard.tools.text_repair import repaired
 
+GUARD: Final = "guard"
+"""What stands for a rule where a plugin's guard decided."""
 _MAX_NAME: Final = 80
 _MAX_COMPARED: Final = 500
 
@@ -58,8 +61,13 @@ def invalid_arguments(tool: RegisteredTool, checked: Checked, *, by_hook: bool) 
     )
 
 
-def denied(verdict: Verdict) -> ToolResult:
-    """Answer a call that policy refuses and may say so."""
+def denied(verdict: Verdict, call: FoundCall) -> ToolResult:
+    """Answer a call that policy refuses, of a tool that the caller knows; guests learn no rule."""
+    if call.request.caller.trust != "operator":
+        name = call.tool.wire_name
+        return ToolResult.failed(
+            "denied", f"This call of {name} is not allowed.", fix="Do without this call."
+        )
     return ToolResult.failed(
         CapabilityDeniedError.code if verdict.rule.startswith("capability.") else "denied",
         verdict.reason,
@@ -70,35 +78,41 @@ def denied(verdict: Verdict) -> ToolResult:
 
 def denied_by_guard(answer: Deny) -> ToolResult:
     """Answer a call that a guard refuses."""
+    plugin = {"plugin": answer.plugin} if answer.plugin else {}
+    by = f" by the plugin {answer.plugin}" if answer.plugin else ""
     return ToolResult.failed(
         "denied",
-        f"Refused: {answer.reason}",
+        f"Refused{by}: {answer.reason}",
         fix=answer.fix or "Do not try the same thing in another form.",
-        details={"rule": "guard"},
+        details={"rule": guard_rule(answer), **plugin},
     )
 
 
-def waiting(call: FoundCall, question: str, rule: str) -> ToolResult:
+def guard_rule(answer: Ask | Deny) -> str:
+    """Return what stands for a rule where the guard of a plugin answered."""
+    return f"{GUARD}:{answer.plugin}" if answer.plugin else GUARD
+
+
+def waiting(call: FoundCall, asked: Suspend) -> ToolResult:
     """Answer a call that needs a person's word: it has not run.
 
     It waits only where the owner is there to give it, and never inside another call: a guest can't
     agree to what a guard asks of the owner.
     """
-    request, caller, name = call.request, call.request.caller, call.tool.wire_name
-    answered = caller.attended and caller.live_reply and call.gate.policy.asks
-    if not answered or caller.trust != "operator" or caller.depth or request.nesting:
+    request, name = call.request, call.tool.wire_name
+    if request.nesting or not can_be_asked(call.gate.policy, request.caller):
         return ToolResult.failed(
             "denied",
-            f"{name} needs a person's word and nobody is there to give it: {question}",
-            fix="Say what you wanted to do, so that the person can decide later.",
-            details={"rule": rule},
+            f"{name} needs a person's word and nobody is there to give it: {asked.question}",
+            fix=UNASKED_FIX,
+            details={"rule": asked.rule},
         )
     result = ToolResult.failed(
         "needs_approval",
         f"{name} waits for a person's word; it has not run.",
-        details={"rule": rule},
+        details={"rule": asked.rule},
     )
-    result.control = Suspend(question, rule)
+    result.control = asked
     return result
 
 

@@ -147,13 +147,7 @@ class Registry:
             known = self._lists.get((filter, caller, policy))
             if known is not None:
                 return known
-        catalogue = self._current()
-        gate = Gate(policy, caller, filter)
-        found = tuple(
-            tool
-            for tool in catalogue.tools
-            if tool.canonical not in catalogue.missing and gate.shows(tool)
-        )
+        found = self._current().present.shown(Gate(policy, caller, filter))
         if len(self._lists) >= _MAX_LISTS:
             del self._lists[next(iter(self._lists))]
         self._lists[filter, caller, policy] = found

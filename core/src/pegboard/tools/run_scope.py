@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +53,7 @@ class RunScope:
         journal: Record of calls, or None.
         kept: Full texts of results that were cut, for `tool_result_recall`.
         trace: Told of each stage of each call, or None.
+        sandbox_now: Returns the sandbox as it is after the configuration changed, or None.
     """
 
     run: str
@@ -71,9 +71,11 @@ class RunScope:
     journal: Journal | None = None
     kept: KeptResults = field(default_factory=KeptResults)
     trace: Trace | None = None
+    sandbox_now: Callable[[], Awaitable[Sandbox]] | None = None
     _gate: Gate | None = None
     _narrowed: dict[Effects, Sandbox] = field(default_factory=dict)
     _asked: dict[str, str] = field(default_factory=dict)
+    _agreed: dict[str, set[str]] = field(default_factory=dict)
 
     def gate(self, policy: PolicySnapshot, caller: Caller) -> Gate:
         """Return the gate of this run; the last one is kept, for a run has one caller."""
@@ -89,20 +91,25 @@ class RunScope:
             sandbox = self._narrowed[effects] = self.sandbox.narrowed(effects)
         return sandbox
 
-    def ask(
-        self, call: str, tool: RegisteredTool, arguments: Mapping[str, Any], question: str
-    ) -> None:
-        """Remember what a person is asked about a call that waits."""
-        self._asked[call] = _subject(tool, arguments, question)
+    async def renew(self) -> None:
+        """Go on in the sandbox as it is now."""
+        if self.sandbox_now is not None:
+            self.sandbox = await self.sandbox_now()
+            self._narrowed.clear()
 
-    def agreed(
-        self, call: str, tool: RegisteredTool, arguments: Mapping[str, Any], question: str
-    ) -> bool:
+    def ask(self, call: str, subject: str) -> None:
+        """Remember what a person is asked about a call that waits."""
+        self._asked[call] = subject
+
+    def agreed(self, request: CallRequest, subject: str) -> bool:
         """Tell whether a person's word is about this: hooks may since have made it another call.
 
-        What nobody was asked about in this run is agreed to as it is.
+        A call may be asked about more than once; a word that was given stays.
         """
-        return self._asked.pop(call, None) in (None, _subject(tool, arguments, question))
+        agreed = self._agreed.setdefault(request.id, set(request.agreed))
+        if request.approved and request.id in self._asked:
+            agreed.add(self._asked.pop(request.id))
+        return subject in agreed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +122,8 @@ class CallRequest:
         arguments: Text as the model wrote it, or an object.
         caller: Whom it acts for.
         run: The run it belongs to.
-        approved: True when a person agreed to exactly this call.
-        attempt: 1, or more when recovery runs the call again.
+        approved: True when a person agreed to what was asked about this call in this run.
+        agreed: Subjects that a person agreed to before (`Suspend.subject`).
         nesting: Calls that this one is inside of.
     """
 
@@ -126,13 +133,8 @@ class CallRequest:
     caller: Caller
     run: RunScope
     approved: bool = False
-    attempt: int = 1
+    agreed: frozenset[str] = frozenset()
     nesting: int = 0
-
-
-def _subject(tool: RegisteredTool, arguments: Mapping[str, Any], question: str) -> str:
-    # as text, for to Python True is 1
-    return json.dumps([tool.canonical, arguments, question], sort_keys=True, default=str)
 
 
 class FoundCall(NamedTuple):
