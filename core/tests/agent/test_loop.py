@@ -10,6 +10,7 @@ import pytest
 
 from pegboard.agent.loop import run_loop
 from pegboard.agent.step import MAX_QUESTIONS
+from pegboard.contracts.approval import AGREED, REFUSED
 from pegboard.contracts.message import CallResult, Message, ToolCall, summary, tool_message
 from pegboard.contracts.provider import (
     Done,
@@ -235,9 +236,9 @@ async def test_an_approved_call_is_dispatched_again_as_approved(bench) -> None:
     bench.tools = {"delete": suspending(bench), "read": lambda: "text"}
     asked = []
 
-    async def approve(call, question):
-        asked.append((call.name, question))
-        return True
+    async def approve(call, suspend):
+        asked.append((call.name, suspend.question))
+        return AGREED
 
     script = [[Call("delete", path="a"), Call("read")], "Deleted."]
     result = await run_loop(bench.setup(script, approve=approve), ASK)
@@ -257,8 +258,8 @@ async def test_an_approved_call_is_dispatched_again_as_approved(bench) -> None:
 async def test_a_denied_call_does_not_run_and_the_model_is_told(bench) -> None:
     bench.tools = {"delete": suspending(bench)}
 
-    async def approve(call, question):
-        return False
+    async def approve(call, suspend):
+        return REFUSED
 
     result = await run_loop(
         bench.setup([Call("delete", path="a"), "As you wish."], approve=approve), ASK
@@ -282,8 +283,8 @@ async def test_where_nobody_can_be_asked_the_answer_is_no(bench) -> None:
 async def test_a_call_that_asks_again_after_approval_is_denied(bench) -> None:
     bench.tools = {"delete": lambda: ToolResult(control=Suspend("Sure?"))}
 
-    async def approve(call, question):
-        return True
+    async def approve(call, suspend):
+        return AGREED
 
     result = await run_loop(bench.setup([Call("delete"), "No."], approve=approve), ASK)
     assert len(bench.ran) == 2
@@ -365,11 +366,25 @@ async def test_a_refusal_without_words_is_a_failure(bench, raw) -> None:
 
 async def test_a_pause_goes_on(bench, raw) -> None:
     state = ProviderState("raw", "raw", "", "", 1)
-    provider = raw([Done(stop="pause", text="So far", state=state)], [Done(text="and done.")])
+    provider = raw([Done(stop="pause", text="So far ", state=state)], [Done(text="and done.")])
     result = await run_loop(bench.setup(provider), ASK)
-    assert (result.text, result.steps) == ("and done.", 2)
+    assert (result.text, result.steps) == ("So far and done.", 2)
     assert provider.requests[1].state is state
-    assert provider.requests[1].messages[-1].text == "So far"
+    assert provider.requests[1].messages[-1].text == "So far "
+
+
+async def test_a_pause_after_which_nothing_comes_is_the_answer(bench, raw) -> None:
+    provider = raw([Done(stop="pause", text="All.")], [Done(stop="pause")], [Done()])
+    result = await run_loop(bench.setup(provider), ASK)
+    assert (result.status, result.text, result.steps) == ("done", "All.", 3)
+
+
+async def test_what_was_said_before_a_call_is_no_part_of_the_answer(bench, raw) -> None:
+    bench.tools = {"count": lambda: "7"}
+    call = ToolCall("c", "count", "{}")
+    answers = [Done(stop="pause", text="Wait. ")], [Done(stop="tool_use", calls=(call,))]
+    result = await run_loop(bench.setup(raw(*answers, [Done(text="Seven.")])), ASK)
+    assert result.text == "Seven."
 
 
 async def test_hooks_may_change_a_request_and_then_the_state_is_dropped(bench) -> None:
@@ -433,7 +448,7 @@ async def test_a_cancelled_run_keeps_what_finished_and_answers_the_rest(bench) -
 async def test_cancelling_while_the_person_is_asked_cancels_the_call(bench) -> None:
     bench.tools = {"delete": suspending(bench)}
 
-    async def approve(call, question):
+    async def approve(call, suspend):
         await anyio.sleep_forever()
 
     setup = bench.setup([Call("delete", path="a")], approve=approve)
@@ -494,9 +509,9 @@ async def test_a_call_that_changed_while_the_person_thought_is_asked_about_again
     bench.tools = {"delete": delete}
     asked = []
 
-    async def approve(call, question):
-        asked.append(question)
-        return True
+    async def approve(call, suspend):
+        asked.append(suspend.question)
+        return AGREED
 
     result = await run_loop(bench.setup([Call("delete"), "Done."], approve=approve), ASK)
     assert asked == ["Delete a?", "Delete b?"]
@@ -507,8 +522,8 @@ async def test_a_call_that_never_stops_asking_is_denied(bench) -> None:
     numbers = itertools.count()
     bench.tools = {"delete": lambda: ToolResult(control=Suspend(f"Delete {next(numbers)}?"))}
 
-    async def approve(call, question):
-        return True
+    async def approve(call, suspend):
+        return AGREED
 
     result = await run_loop(bench.setup([Call("delete"), "No."], approve=approve), ASK)
     assert len(bench.recorder.of(ApprovalAsked)) == MAX_QUESTIONS
@@ -524,8 +539,8 @@ async def test_a_call_that_had_to_wait_for_another_runs_after_it(bench) -> None:
         first = await bench.dispatch_step(calls[:1], approved=approved, watch=watch)
         return [*first, None]
 
-    async def approve(call, question):
-        return True
+    async def approve(call, suspend):
+        return AGREED
 
     script = [[Call("delete", path="a"), Call("write")], "Done."]
     setup = bench.setup(script, approve=approve, dispatch_step=dispatch_step)

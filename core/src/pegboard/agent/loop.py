@@ -9,8 +9,10 @@ from typing import Any
 
 from pegboard.agent import sentences
 from pegboard.agent.repetition import RepetitionGuard
-from pegboard.agent.setup import LoopResult, LoopSetup
+from pegboard.agent.setup import LoopResult, LoopSetup, Successor
 from pegboard.agent.step import StepCalls, refused
+from pegboard.contracts.approval import Suspended
+from pegboard.contracts.journal import Answered
 from pegboard.contracts.message import CallResult, Message
 from pegboard.contracts.provider import (
     ChatRequest,
@@ -23,6 +25,7 @@ from pegboard.contracts.provider import (
     TextDelta,
     ThinkingDelta,
 )
+from pegboard.contracts.result import DENIAL_BREAKER, ToolResult
 from pegboard.contracts.stream import (
     Noticed,
     StepStarted,
@@ -32,6 +35,7 @@ from pegboard.contracts.stream import (
     UsageReported,
 )
 from pegboard.providers.pairing import paired, step_messages
+from pegboard.providers.route import RouteSession
 
 
 async def run_loop(setup: LoopSetup, messages: Sequence[Message]) -> LoopResult:
@@ -40,9 +44,16 @@ async def run_loop(setup: LoopSetup, messages: Sequence[Message]) -> LoopResult:
     Failures of the provider and limits are results, not exceptions. A cancelled run leaves
     `setup.progress` with every call answered.
 
+    With a journal a run that was cut off is taken up by running it again from its start: what the
+    model answered then is not asked again, and the calls find what they came to.
+
     Args:
         setup: The run.
         messages: The conversation so far, system messages first, the new message last.
+
+    Raises:
+        Suspended: When a call waits for a person; what its step did so far is in the journal only.
+        StoreError: When the journal can't be written, `FencedError` when it is another's now.
     """
     return await _Loop(setup, messages).run()
 
@@ -55,8 +66,9 @@ class _Loop:
         self._added: frozenset[str] = frozenset()
         self._state: ProviderState | None = None
         self._guard = RepetitionGuard()
-        seen = {call.id for message in self._base for call in message.calls}
-        self._session = setup.route.session(on_attempt=setup.on_attempt, seen=seen)
+        self._results: Mapping[str, ToolResult] = {}
+        self._paused = ""  # what an answer said before it paused: the same answer goes on
+        self._session = self._opened()
 
     async def run(self) -> LoopResult:
         try:
@@ -73,7 +85,40 @@ class _Loop:
     async def _ask(self, step: int) -> Done:
         self._progress.steps = step
         await self._setup.emit(StepStarted(step=step))
-        request = await self._request(step)
+        await self._fit()
+        journal = self._setup.journal
+        if journal is not None:
+            answer = await journal.answered(step)
+            if answer is not None:
+                return await self._again(answer)
+        request, done = await self._answered(step)
+        self._state = done.state
+        self._progress.add(done.usage)
+        if journal is not None:
+            answer = Answered(done=done, hop=self._session.hop.name, model=self._session.model)
+            await journal.done(step, answer, request=request, results=self._results)
+            self._results = {}
+        await self._setup.emit(UsageReported(usage=done.usage.to_dict()))
+        return done
+
+    async def _answered(self, step: int) -> tuple[ChatRequest, Done]:
+        """Ask, and where a provider refuses for the length ask again with less."""
+        refusals = 0
+        while True:
+            request = await self._request(step)
+            refusals += 1
+            try:
+                done = await self._stream(request)
+            except ProviderError as error:
+                too_long = error.kind == "context_overflow" and not error.started
+                if not (too_long and await self._squeeze(refusals)):
+                    raise
+                continue
+            said = done.stop != "context_overflow" or done.text or done.calls
+            if said or not await self._squeeze(refusals):
+                return request, done
+
+    async def _stream(self, request: ChatRequest) -> Done:
         done = Done()
         # closed here whatever happens: a stream that is only dropped ends when it is collected
         async with aclosing(self._session.stream(request)) as events:
@@ -82,9 +127,46 @@ class _Loop:
                     done = event
                 else:
                     await self._show(event)
-        self._state = done.state
-        self._progress.usage += done.usage
-        await self._setup.emit(UsageReported(usage=done.usage.to_dict()))
+        return done
+
+    async def _fit(self) -> None:
+        """Shorten older results of the run when the next request would come near the window."""
+        digests, progress = self._setup.digests, self._progress
+        if digests is not None:
+            hop = self._session.hop
+            window = hop.capabilities(self._session.model).context
+            fitted = await digests.fitted(
+                progress.messages, tokens=progress.context_tokens, window=window
+            )
+            self._replace(fitted)
+
+    async def _squeeze(self, refusals: int) -> bool:
+        """Shorten all results that may be; False when there is none left."""
+        digests = self._setup.digests
+        if digests is None:
+            return False
+        return self._replace(await digests.squeezed(self._progress.messages, refusals))
+
+    def _replace(self, messages: Sequence[Message] | None) -> bool:
+        if messages is None:
+            return False
+        self._progress.messages[:] = messages
+        self._state = None  # the provider's own record says what they said before
+        return True
+
+    async def _again(self, answer: Answered) -> Done:
+        """Take what the model answered in an earlier attempt.
+
+        Its tokens belong to the run, so they are in `progress` and in the result. They were
+        reported when they were spent, so no `UsageReported` tells of them again.
+        """
+        done = answer.done
+        same = self._session.resume(answer.hop, answer.model, [call.id for call in done.calls])
+        self._state = done.state if same else None
+        self._results = {}
+        self._progress.add(done.usage)
+        if done.text:
+            await self._setup.emit(TextStreamed(text=done.text))
         return done
 
     async def _request(self, step: int) -> ChatRequest:
@@ -118,6 +200,7 @@ class _Loop:
     async def _act(self, done: Done, *, last: bool) -> LoopResult | None:
         if not done.calls:
             return await self._finish(done)
+        self._paused = ""
         if last:
             self._record(done, refused(done.calls, "Not run: the step limit was reached."))
             return None
@@ -131,33 +214,67 @@ class _Loop:
         step = StepCalls(self._setup, done.calls)
         try:
             await step.run()
-        finally:
+        except Suspended:
+            raise  # the step has not ended
+        except BaseException:
             # also when cancelled: what has run is kept, what has not answers "Cancelled"
             self._record(done, step.answers(warnings))
+            raise
+        self._record(done, step.answers(warnings))
+        self._results = step.results
         self._added |= step.added
-        return self._result(done.text, terminated=True) if step.terminated else None
+        if step.aborted:
+            return self._failed(DENIAL_BREAKER, sentences.REFUSED_TOO_OFTEN, fix=sentences.ALLOW)
+        if step.terminated:
+            return self._result(done.text, terminated=True)
+        if step.successor is not None:
+            self._go_on_as(step.successor)
+        return None
+
+    def _go_on_as(self, successor: Successor) -> None:
+        """Let another agent go on: its prompt, its model, its tools, and what was said so far."""
+        self._setup = replace(
+            self._setup,
+            route=successor.route,
+            dispatch_step=successor.dispatch_step,
+            declare=successor.declare,
+            effort=successor.effort,
+            digests=successor.digests,
+        )
+        self._base = paired(successor.messages)
+        self._added, self._state = frozenset(), None
+        self._session = self._opened()
+
+    def _opened(self) -> RouteSession:
+        """Return what the run asks through, at the route as it is now."""
+        messages = (*self._base, *self._progress.messages)
+        seen = {call.id for message in messages for call in message.calls}
+        return self._setup.route.session(on_attempt=self._setup.on_attempt, seen=seen)
 
     def _record(self, done: Done, results: Mapping[str, CallResult]) -> None:
         self._progress.messages.extend(step_messages(done.text, done.calls, results))
 
     async def _finish(self, done: Done) -> LoopResult | None:
         if done.stop == "context_overflow":
-            return self._failed("context_overflow", sentences.TOO_LONG, fix=sentences.BEGIN_ANEW)
+            return self._failed("context_overflow", sentences.TOO_LONG, fix=sentences.MAKE_ROOM)
         if not done.text.strip():
             return self._without_text(done)
         self._progress.messages.append(Message.of("assistant", done.text))
         if done.stop == "pause":
+            self._paused += done.text
             return None
         if done.stop == "max_tokens":
             notice = "The answer was cut at the longest that the model may write."
             await self._setup.emit(Noticed(code="max_tokens", text=notice))
-        return self._result(done.text)
+        return self._result(self._paused + done.text)
 
     def _without_text(self, done: Done) -> LoopResult | None:
         if done.stop == "pause":
             return None
         if done.stop == "refusal":
             return self._failed("refusal", sentences.REFUSED)
+        if self._paused:
+            return self._result(self._paused)
         return self._failed("empty_completion", sentences.NO_ANSWER)
 
     def _failed(self, code: str, text: str, fix: str | None = None) -> LoopResult:

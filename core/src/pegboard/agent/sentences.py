@@ -9,8 +9,12 @@ from pegboard.providers.retry import limit_sentence
 
 NO_ANSWER: Final = "I got no answer from the model. Please try again."
 REFUSED: Final = "The model declined to answer this."
+REFUSED_TOO_OFTEN: Final = (
+    "I stopped: too many tool calls in a row were refused, and nobody is there to ask."
+)
+ALLOW: Final = "See what was refused with pegboard audit list, and allow it if it is right."
 TOO_LONG: Final = "This conversation no longer fits the model's context window."
-BEGIN_ANEW: Final = "Begin a new one with /new."
+MAKE_ROOM: Final = "Send /compact to have it summarised, or /new to begin a new one."
 
 
 def step_limit(steps: int) -> str:
@@ -51,7 +55,7 @@ def provider_facts(error: ProviderError, sentence: str) -> dict[str, Any]:
     return {
         "code": error.code,
         "message": sentence,
-        "fix": BEGIN_ANEW if overflow else error.fix,
+        "fix": MAKE_ROOM if overflow else error.fix,
         "kind": error.kind,
         "status": error.status,
         "cause": error.message,

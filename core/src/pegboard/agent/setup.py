@@ -6,19 +6,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+from pegboard.agent.digests import RunDigests
+from pegboard.contracts.approval import Answer
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
+from pegboard.contracts.journal import ModelJournal
 from pegboard.contracts.message import Message, ToolCall
 from pegboard.contracts.provider import NO_USAGE, ChatRequest, ToolDeclaration, Usage
-from pegboard.contracts.result import ToolResult
+from pegboard.contracts.result import Handoff, Suspend, ToolResult
 from pegboard.providers.route import OnAttempt, Route
 
 DEFAULT_MAX_STEPS: Final = 100
 
 Declare = Callable[[frozenset[str]], Awaitable[Sequence[ToolDeclaration]]]
 """`await declare(names)` returns the tools of the next step; `names` were added by `AddTools`."""
-Approve = Callable[[ToolCall, str], Awaitable[bool]]
-"""`await approve(call, question)` asks the person who is present."""
+Approve = Callable[[ToolCall, Suspend], Awaitable[Answer]]
+"""`await approve(call, asked)` asks a person. It raises `Suspended` when the answer will take
+longer than the run can wait: the run then ends, and another one takes it up from the journal."""
 PrepareRequest = Callable[[ChatRequest, int], Awaitable[ChatRequest]]
 """`await prepare(request, step)` lets hooks change a request."""
 
@@ -58,6 +62,7 @@ class Progress:
         messages: What the run added to the conversation; every call in it has its result.
         steps: Model calls made.
         usage: Tokens of all of them.
+        context_tokens: Tokens of the last request and its answer; 0 = not known.
         tool_calls: Calls that were begun.
         tool_failures: Those that reported an error.
     """
@@ -65,8 +70,42 @@ class Progress:
     messages: list[Message] = field(default_factory=list)
     steps: int = 0
     usage: Usage = NO_USAGE
+    context_tokens: int = 0
     tool_calls: int = 0
     tool_failures: int = 0
+
+    def add(self, usage: Usage) -> None:
+        """Count the tokens of a request and its answer."""
+        self.usage += usage
+        self.context_tokens = usage.input + usage.output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Successor:
+    """The agent that goes on with a run, as another one has handed it over.
+
+    Args:
+        messages: The conversation as it reads it: its own system messages, then what was said up to
+            and with the message that the run answers.
+        note: What it is told in place of the result of the call that handed over.
+        route: Who is asked.
+        dispatch_step: Runs the calls of a step.
+        declare: Returns the tools to declare.
+        effort: Reasoning effort, or None.
+        digests: Shortens older results, or None.
+    """
+
+    messages: Sequence[Message]
+    note: str
+    route: Route
+    dispatch_step: DispatchStep
+    declare: Declare
+    effort: str | None = None
+    digests: RunDigests | None = None
+
+
+HandOver = Callable[[Handoff], Awaitable[Successor]]
+"""`await hand_over(handoff)` returns who goes on. Raises `PegboardError` when nobody may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +124,10 @@ class LoopSetup:
         prepare: Lets hooks change a request, or None.
         on_attempt: Called after every request to a provider, or None.
         effort: Reasoning effort, or None.
+        journal: Record of model calls, or None. What it holds of an earlier attempt is not asked
+            again.
+        digests: Shortens older results when the run comes near the window, or None.
+        hand_over: Lets another agent go on with the run; None = nobody else may.
         progress: Where the run writes how far it came.
     """
 
@@ -99,6 +142,9 @@ class LoopSetup:
     prepare: PrepareRequest | None = None
     on_attempt: OnAttempt | None = None
     effort: str | None = None
+    journal: ModelJournal | None = None
+    digests: RunDigests | None = None
+    hand_over: HandOver | None = None
     progress: Progress = field(default_factory=Progress)
 
 

@@ -8,10 +8,20 @@ from typing import Any, Final
 
 import anyio
 
-from pegboard.agent.setup import LoopSetup
+from pegboard.agent.setup import LoopSetup, Successor
 from pegboard.contracts import json_text
+from pegboard.contracts.approval import Answer, Suspended
+from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.message import CallResult, ToolCall
-from pegboard.contracts.result import AddTools, Handoff, Suspend, Terminate, Text, ToolResult
+from pegboard.contracts.result import (
+    DENIAL_BREAKER,
+    AddTools,
+    Handoff,
+    Suspend,
+    Terminate,
+    Text,
+    ToolResult,
+)
 from pegboard.contracts.stream import ApprovalAsked, ToolFinished, ToolStarted
 from pegboard.providers.pairing import cancelled
 from pegboard.tools.render import call_result
@@ -29,22 +39,27 @@ class StepCalls:
 
     Attributes:
         results: Result by id of the call; what is missing after a cancellation was not finished.
+        successor: The agent that goes on after the step, or None.
     """
 
     def __init__(self, setup: LoopSetup, calls: Sequence[ToolCall]) -> None:
         self.results: dict[str, ToolResult] = {}
+        self.successor: Successor | None = None
+        self._hands_over = False
         self._setup = setup
         self._calls = calls
         self._started: set[str] = set()
 
     async def run(self) -> None:
-        """Run all calls, then those that a person must agree to, one after the other."""
+        """Run all calls, then those that a person must agree to, one after the other.
+
+        Raises:
+            Suspended: When the person takes longer than this run can wait. Every call that need not
+                wait has its result then, and every question was put.
+        """
         try:
             outcomes = await self._dispatch(self._calls)
-            for call, outcome in zip(self._calls, outcomes, strict=True):
-                result = outcome or await self._run_one(call)
-                if isinstance(result.control, Suspend):
-                    await self._ask(call, result.control.question)
+            await self._settle(outcomes)
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(LAST_WORD_S, shield=True):
                 for call in self._calls:
@@ -68,6 +83,14 @@ class StepCalls:
             for result in self.results.values()
         )
 
+    @property
+    def aborted(self) -> bool:
+        """True when the host lets the run call nothing more, because it was refused too often."""
+        return any(
+            result.error is not None and result.control == Terminate(DENIAL_BREAKER)
+            for result in self.results.values()
+        )
+
     def answers(self, notes: Mapping[str, str]) -> dict[str, CallResult]:
         """Return what the model reads, by id of the call; a call that was not finished is missing.
 
@@ -79,6 +102,21 @@ class StepCalls:
             for call in self._calls
             if call.id in self.results
         }
+
+    async def _settle(self, outcomes: Sequence[ToolResult | None]) -> None:
+        """Ask about the calls that wait for a person, and run those that wait for these."""
+        waiting: list[Suspended] = []
+        for call, outcome in zip(self._calls, outcomes, strict=True):
+            if outcome is None and waiting:
+                continue  # it may have to come after the one that still waits
+            result = outcome or await self._run_one(call)
+            if isinstance(result.control, Suspend):
+                try:
+                    await self._ask(call, result.control)
+                except Suspended as suspended:
+                    waiting.append(suspended)
+        if waiting:
+            raise min(waiting, key=lambda suspended: suspended.until)
 
     async def _dispatch(
         self, calls: Sequence[ToolCall], *, approved: bool = False
@@ -105,32 +143,49 @@ class StepCalls:
             await self._end(call, result, (clock.monotonic() - begun) * 1000)
         return result
 
-    async def _ask(self, call: ToolCall, question: str) -> None:
+    async def _ask(self, call: ToolCall, asked: Suspend) -> None:
         setup = self._setup
         denied = _UNASKED
         for _ in range(MAX_QUESTIONS):
             if setup.approve is None:
                 break
-            await setup.emit(ApprovalAsked(call=call.id, name=call.name, question=question))
-            if not await setup.approve(call, question):
-                denied = _REFUSED
+            await setup.emit(ApprovalAsked(call=call.id, name=call.name, question=asked.question))
+            answer = await setup.approve(call, asked)
+            if not answer.agreed:
+                denied = _refusal(answer)
                 break
             result = await self._run_one(call, approved=True)
             if not isinstance(result.control, Suspend):
                 return
-            denied, asked = _CHANGED, question
-            question = result.control.question  # what would run is not what was agreed to
-            if question == asked:
+            denied, before = _CHANGED, asked
+            asked = result.control  # what would run is not what was agreed to
+            if asked == before:
                 break
         await self._end(call, denied, 0.0)
 
     async def _end(self, call: ToolCall, result: ToolResult, duration_ms: float) -> None:
-        if isinstance(result.control, Handoff):
-            result = _no_agent(result.control)
+        if isinstance(result.control, Handoff) and result.error is None:
+            result = await self._handed_over(result, result.control)
         self.results[call.id] = result
         if result.error is not None:
             self._setup.progress.tool_failures += 1
         await self._finished(call, result, duration_ms)
+
+    async def _handed_over(self, result: ToolResult, control: Handoff) -> ToolResult:
+        """Return what a call that hands over comes to; of several in a step the first counts."""
+        if self._hands_over:
+            return ToolResult.failed(
+                "not_available", "Another call hands over already.", fix="Say nothing more."
+            )
+        if self._setup.hand_over is None:
+            return _no_agent(control)
+        self._hands_over = True
+        try:
+            self.successor = await self._setup.hand_over(control)
+        except PegboardError as error:
+            self._hands_over = False
+            return ToolResult.failed("not_available", error.message, fix=error.fix)
+        return replace(result, output=self.successor.note)
 
     async def _finished(self, call: ToolCall, result: ToolResult, duration_ms: float) -> None:
         told = [result.error.text()] if result.error else []
@@ -169,6 +224,12 @@ _CHANGED: Final = ToolResult.failed(
 )
 
 
+def _refusal(answer: Answer) -> ToolResult:
+    if not answer.reason:
+        return _REFUSED
+    return ToolResult.failed("denied", answer.reason, fix=answer.fix)
+
+
 def _answer(call: ToolCall, result: ToolResult, note: str) -> CallResult:
     answer = call_result(call.id, call.name, result)
     parts = answer.parts or (Text(NOTHING),)
@@ -177,7 +238,9 @@ def _answer(call: ToolCall, result: ToolResult, note: str) -> CallResult:
 
 def _no_agent(control: Handoff) -> ToolResult:
     return ToolResult.failed(
-        "not_available", f"There is no agent named {control.agent!r} to hand over to."
+        "not_available",
+        f"There is no agent named {control.agent!r} to hand over to.",
+        fix="Go on yourself.",
     )
 
 
