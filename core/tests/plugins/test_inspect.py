@@ -271,6 +271,34 @@ def test_an_upgrade_shows_what_is_new_and_what_goes(tmp_path):
     ]
 
 
+def test_an_upgrade_shows_what_changes_about_who_may_call_a_tool(tmp_path):
+    def wheel(version, **facts):
+        tool = {"name": "now", "effects": ["read"], "parameters": {"type": "object"}, **facts}
+        family = {"prefix": "web_", "effects": ["read"], "audience": facts.get("audience", "any")}
+        manifest = {**MANIFEST, "tools": [tool], "families": [family]}
+        return inspect(str(make_wheel(tmp_path, version=version, manifest=manifest)))
+
+    plain = wheel("1.0")
+    for facts, words in (
+        ({"capability": "orch:web"}, "read; capability orch:web"),
+        ({"control": "config"}, "read; control plane: config"),
+        (
+            {"attended": "coding", "exposure": "codemode"},
+            "read; attended: coding; exposure codemode",
+        ),
+        ({"policy_class": "exec"}, "read; class exec"),
+        (
+            {"effects_by": {"action": {"look": ["read"], "act": ["gui", "exec"]}}},
+            "read; by action: look = read, act = exec+gui",
+        ),
+    ):
+        assert diff(plain, wheel("1.0", **facts)) == [f"~ tool weather:now: read -> {words}"]
+    assert diff(wheel("1.0", audience="owner"), plain) == [
+        "~ tool weather:now: read; for the owner only -> read",
+        "~ tool weather:web_*: read; for the owner only -> read",
+    ]
+
+
 def test_the_order_of_a_requirements_bounds_is_no_difference(tmp_path):
     old = _with_requires("anyio<5,>=4.4", "mypy>=1; extra == 'dev'")
     assert diff(old, _with_requires("anyio>=4.4, <5")) == []

@@ -20,6 +20,7 @@ from pegboard.plugins.decision.boot import Boot, boot
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.running.activate import Activator
+from pegboard.store.plugin_storage import PluginStorage
 
 HEAD = """
 from __future__ import annotations
@@ -116,6 +117,9 @@ async def _activator(environment: Environment, options: dict[str, Any]):
         found,
         failures=FailureStore(environment.paths),
         secret=environment.secrets.get,
+        storage=lambda plugin: PluginStorage(
+            plugin, environment.paths.plugin_storage(plugin), SystemClock()
+        ),
         swap_family=swap,
         report=lambda plugin_id, what: environment.reports.append((plugin_id, what)),
         changed=changed,

@@ -256,11 +256,13 @@ def run_host(
         from pegboard.plugins.decision.boot import boot
         from pegboard.plugins.decision.failures import FailureStore
         from pegboard.plugins.running.guard_stdout import divert_stdout
+        from pegboard.store.plugin_storage import PluginStorage
         async def main():
             paths = find_paths()
             config = load(paths, overrides={{"plugins.import_timeout_s": {timeout}}})
             async with Activator(boot(config, retry_failed=True), failures=FailureStore(paths),
                     secret=lambda name: None, clock=SystemClock(),
+                    storage=lambda id: PluginStorage(id, paths.plugin_storage(id), SystemClock()),
                     swap_family=lambda *a: None) as activator:
                 try:
                     await activator.activate({plugin_id!r})

@@ -10,7 +10,7 @@ import pytest
 
 from pegboard import Contribution
 from pegboard.contracts.context import PluginContext
-from pegboard.contracts.errors import BuildError, ConfigError, PluginError
+from pegboard.contracts.errors import BuildError, ConfigError, PluginError, StoreError
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.tool import ToolSpec
 from pegboard.plugins.decision.state import State
@@ -38,6 +38,31 @@ async def test_a_context_gives_only_what_is_the_plugins_own(environment):
     assert not folder.exists()
     assert context.data_dir == folder
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+KEEPER = """
+plugin = Plugin()
+
+@plugin.lifespan
+async def lifespan(context):
+    tables = await context.storage.tables([("CREATE TABLE start(n INTEGER)",)])
+    await tables.execute("INSERT INTO start VALUES (1)")
+    starts = len(await tables.query("SELECT n FROM start"))
+    yield starts
+    await context.storage.put("ends", str(starts), True)
+"""
+
+
+async def test_a_plugin_has_its_storage_from_its_start_to_its_end(environment):
+    environment.add("keeper", KEEPER)
+    for starts in (1, 2):
+        async with environment.activator() as activator:
+            context = (await activator.activate("keeper")).context
+            assert context.state == starts
+            ended = [found.key for found in await context.storage.list("ends")]
+            assert ended == ["1"][: starts - 1]
+        with pytest.raises(StoreError, match="closed"):
+            await context.storage.get("ends", "1")
 
 
 def test_ids_are_unique_and_sort_by_time():

@@ -299,10 +299,19 @@ async def test_all_guards_run_and_the_strictest_answer_counts(table):
         ("e", Deny("never")),
     ]:
         table.add(name, "pegboard_tool_guard", answering(name, answer))
-    assert await table.make().guard("pegboard_tool_guard", GUARD) == Deny("no")
+    denial = await table.make().guard("pegboard_tool_guard", GUARD)
+    assert denial == Deny("no")
+    assert denial.plugin == "c"
     assert ran == ["a", "b", "c", "d", "e"]
     table.records = [record for record in table.records if record.id not in "ce"]
-    assert await table.make().guard("pegboard_tool_guard", GUARD) == Ask("Really?\nSure?")
+    question = await table.make().guard("pegboard_tool_guard", GUARD)
+    assert question == Ask("Really?\nSure?")
+    assert question.plugin == "b, d"
+
+
+async def test_a_guard_can_not_answer_in_the_name_of_another_plugin(table):
+    table.add("a", "pegboard_tool_guard", lambda event: Ask("Really?", plugin="core"))
+    assert (await table.make().guard("pegboard_tool_guard", GUARD)).plugin == "a"
 
 
 async def waits_for_ever(event):

@@ -439,6 +439,23 @@ def test_wrong_facts_are_refused(facts, words):
     assert words in caught.value.message
 
 
+def test_an_argument_that_a_shell_runs_is_marked():
+    def run(
+        source: Annotated[str, Arg("Source", shell=True)],
+        words: Annotated[list[str] | None, Arg("Words", shell=True)] = None,
+        other: str = "",
+    ) -> str:
+        """Run."""
+
+    spec = spec_of(run, effects=["exec"])
+    assert spec.shell == ("source", "words")
+    assert spec.to_dict()["shell"] == ["source", "words"]
+    assert ToolSpec.from_dict(spec.to_dict()) == spec
+    assert spec_of(run, effects=None).shell == ("source", "words")
+    with pytest.raises(BuildError, match="parameter source, shell: exec is not among"):
+        spec_of(run, effects=["read"])
+
+
 def test_an_access_beyond_the_declared_effects_is_refused():
     def write(path: Annotated[str, Arg(access="fs_write")]) -> str:
         """Write."""

@@ -25,6 +25,7 @@ from pegboard.plugins.declaration import (
     PluginInfo,
     ToolFacts,
 )
+from pegboard.plugins.discovery.first_party import HOST_SERVICES
 
 OBSERVER = "pegboard_event"
 
@@ -230,6 +231,11 @@ def _check_members(plugin_id: str, plugin: Plugin | None) -> None:
         if not inspect.iscoroutinefunction(service.run):
             raise BuildError(f"plugin {plugin_id}: background service {service.name} must be async")
     for name, make in plugin.services.items():
+        if name in HOST_SERVICES:
+            raise BuildError(
+                f"plugin {plugin_id}: the host itself offers a service {name}",
+                fix="choose another name for the service",
+            )
         if inspect.iscoroutinefunction(make):
             raise BuildError(
                 f"plugin {plugin_id}: service {name} must be made by a `def`",

@@ -39,7 +39,12 @@ _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def checked_facts(
-    name: str, facts: ToolFacts, *, parameters: tuple[str, ...], access: Mapping[str, Effect]
+    name: str,
+    facts: ToolFacts,
+    *,
+    parameters: tuple[str, ...],
+    access: Mapping[str, Effect],
+    shell: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the keywords of `ToolSpec` that come from what the author states.
 
@@ -62,11 +67,14 @@ def checked_facts(
     for parameter, effect in access.items():
         where = f"tool {name}, parameter {parameter}, access"
         check_below(where, known_effects(where, (effect,)), declared)
+    for parameter in shell:
+        check_below(f"tool {name}, parameter {parameter}, shell", frozenset({"exec"}), declared)
     return {
         **{key: getattr(facts, key) for key in (*_SAME, *_ALSO)},
         **chosen,
         "timeout_s": float(facts.timeout_s),
         "access": access,
+        "shell": shell,
         "effects": declared,
         "effects_by": _effects_by(name, facts, declared, parameters),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired
@@ -66,7 +66,15 @@ def build_spec(function: Callable[..., Any], facts: ToolFacts) -> ToolSpec:
         description=described.text,
         parameters=schema,
         convert=not all(is_native(parameter.hint) for parameter in parameters),
-        **checked_facts(name, facts, parameters=names, access=_access(parameters)),
+        **checked_facts(
+            name,
+            facts,
+            parameters=names,
+            access={
+                argument: mark.access for argument, mark in _marks(parameters) if mark.access
+            },
+            shell=tuple(argument for argument, mark in _marks(parameters) if mark.shell),
+        ),
     )
 
 
@@ -256,10 +264,8 @@ def _check_described(
             )
 
 
-def _access(parameters: tuple[ToolParameter, ...]) -> dict[str, Any]:
-    return {
-        parameter.name: mark.access
-        for parameter in parameters
-        for mark in getattr(parameter.hint, "__metadata__", ())
-        if isinstance(mark, Arg) and mark.access is not None
-    }
+def _marks(parameters: tuple[ToolParameter, ...]) -> Iterator[tuple[str, Arg]]:
+    for parameter in parameters:
+        for mark in getattr(parameter.hint, "__metadata__", ()):
+            if isinstance(mark, Arg):
+                yield parameter.name, mark

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pegboard.plugins.decision.checks import CHECKS, EXCLUSIONS, Check, Finding, conflict, read_name
 from pegboard.plugins.decision.order import order
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import PluginRecord, State
-from pegboard.plugins.discovery.first_party import SERVICE_PACKAGES, is_first_party, package_of
+from pegboard.plugins.discovery.first_party import (
+    HOST_SERVICES,
+    SERVICE_PACKAGES,
+    is_first_party,
+    package_of,
+)
 from pegboard.plugins.discovery.scan import normalized
 
 
@@ -71,12 +76,12 @@ def _without_unmet(records: Sequence[PluginRecord]) -> list[PluginRecord]:
     current = list(records)
     while True:
         usable = {record.id: record for record in current if record.usable}
-        offered = {
+        offered = HOST_SERVICES.union(
             service
             for record in usable.values()
             if record.manifest is not None
             for service in record.manifest.services
-        }
+        )
         changed = False
         for index, record in enumerate(current):
             finding = _unmet(record, usable, offered, current) if record.usable else None
@@ -90,7 +95,7 @@ def _without_unmet(records: Sequence[PluginRecord]) -> list[PluginRecord]:
 def _unmet(
     record: PluginRecord,
     usable: Mapping[str, PluginRecord],
-    offered: set[str],
+    offered: Collection[str],
     records: Sequence[PluginRecord],
 ) -> Finding | None:
     needs = record.manifest.needs if record.manifest is not None else {}

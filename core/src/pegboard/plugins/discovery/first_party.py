@@ -26,18 +26,23 @@ FIRST_PARTY: Final = frozenset(
         "provider-anthropic",
         "provider-gemini",
         "provider-offline",
+        "provider-local",
         "provider-openai",
+        "provider-scripted",
+        "routing",
         "sandbox-bubblewrap",
         "sandbox-docker",
         "sandbox-local",
         "sandbox-ssh",
         "schedule",
+        "sessions",
         "shell",
         "skills",
         "slack",
         "telegram",
         "terminal",
         "web",
+        "workspace-access",
     }
 )
 
@@ -52,7 +57,10 @@ TYPE_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "anthropic": "pegboard-provider-anthropic",
         "gemini": "pegboard-provider-gemini",
         "offline": "pegboard-provider-offline",
+        "local": "pegboard-provider-local",
         "openai": "pegboard-provider-openai",
+        "openai-compatible": "pegboard-provider-openai",
+        "scripted": "pegboard-provider-scripted",
     },
     "channel": {
         "acp": "pegboard-acp",
@@ -65,6 +73,7 @@ TYPE_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "sandbox": {
         "bubblewrap": "pegboard-sandbox-bubblewrap",
         "docker": "pegboard-sandbox-docker",
+        "landlock": "pegboard-sandbox-bubblewrap",
         "local": "pegboard-sandbox-local",
         "ssh": "pegboard-sandbox-ssh",
     },
@@ -74,6 +83,9 @@ TYPE_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 
 SERVICE_PACKAGES: Final[Mapping[str, str]] = {}
 """Service -> the package that offers it."""
+
+HOST_SERVICES: Final = frozenset({"sessions"})
+"""Services that every host offers itself, to plugins that declare the need."""
 
 
 def is_first_party(plugin_id: str, dist: str) -> bool:

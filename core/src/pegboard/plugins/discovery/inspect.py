@@ -13,6 +13,7 @@ from pegboard.contracts.errors import ManifestError, UsageError
 from pegboard.plugins.discovery.dist_info import GROUP, normalized, read_metadata, read_sections
 from pegboard.plugins.discovery.manifest import FILE_NAME, Manifest, parse
 from pegboard.plugins.discovery.scan import FoundPlugin, scan
+from pegboard.plugins.discovery.tool_facts import policy_facts
 from pegboard.plugins.discovery.wheel_files import (
     STARTUP_MODULES,
     is_script,
@@ -345,9 +346,10 @@ def _text_of(file: Path) -> tuple[str, str] | None:
 
 
 def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
+    more = dict(_policy_facts(inspection))
     for name, effects in inspection.effects.items():
         words = "effects unknown" if effects is None else ", ".join(effects) or "no effects"
-        yield f"tool {name}", words
+        yield f"tool {name}", "; ".join([words, *more.get(name, ())])
     for plugin_id, manifest in inspection.manifests.items():
         yield from ((f"secret {name}", "") for name in manifest.secrets)
         yield from (
@@ -372,6 +374,15 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
         for name in inspection.startup_files
         if not name.startswith(_EDITABLE)
     )
+
+
+def _policy_facts(inspection: Inspection) -> Iterator[tuple[str, list[str]]]:
+    """Yield each tool and family with what it states beside its effects."""
+    for plugin_id, manifest in inspection.manifests.items():
+        for tool in manifest.tools:
+            yield f"{plugin_id}:{tool['name']}", policy_facts(tool)
+        for family in manifest.families:
+            yield f"{plugin_id}:{family.prefix}*", policy_facts(family._asdict())
 
 
 def _one_order(requirement: str) -> str:

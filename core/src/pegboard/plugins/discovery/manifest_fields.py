@@ -313,5 +313,6 @@ _TOOL_READERS: Final[Mapping[str, Reader]] = {
     "needs": text_lists,
     "outside": _optional_flag,
     "parameters": table,
+    "shell": texts,
     "timeout_s": _number,
 }

@@ -27,7 +27,7 @@ from pegboard.plugins.decision.state import PluginRecord, State
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.running.active import ActivePlugin as ActivePlugin
 from pegboard.plugins.running.active import unusable
-from pegboard.plugins.running.context import ActiveContext
+from pegboard.plugins.running.context import ActiveContext, OwnedStorage
 from pegboard.plugins.running.families import FamilyHandle, SwapFamily
 from pegboard.plugins.running.hook_table import Report
 from pegboard.plugins.running.importer import Importer, fix_of
@@ -51,9 +51,11 @@ class Activator:
         failures: Where failures and crash markers are kept.
         secret: Reads a secret by name, None when it is not set.
         clock: The host's clock.
+        storage: Makes the storage of a plugin by its id.
         swap_family: Changes the registry for a family.
         report: Told of what goes wrong outside a call.
         changed: Told of each change of a plugin's state.
+        services: What the host itself offers: name to `make()`, called once.
         stop_timeout_s: Seconds that each plugin has to stop.
     """
 
@@ -64,15 +66,18 @@ class Activator:
         failures: FailureStore,
         secret: Callable[[str], str | None],
         clock: Clock,
+        storage: Callable[[str], OwnedStorage],
         swap_family: SwapFamily,
         report: Report | None = None,
         changed: StateChanged | None = None,
+        services: Mapping[str, Callable[[], Any]] | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         self._boot = boot
         self._failures = failures
         self._secret = secret
         self._clock = clock
+        self._storage = storage
         self._swap_family = swap_family
         self._report = report or _ignore
         self._changed = changed
@@ -83,7 +88,7 @@ class Activator:
         self._importer = Importer(failures, timeout_s=self.start_timeout_s, report=self._report)
         self._records = {record.id: record for record in reversed(boot.records)}
         self._offerers = offerers_of(boot.records)
-        self._services = Services()
+        self._services = Services(services or {})
         self._jobs: dict[str, ActivationJob] = {}
         self._order: list[str] = []
         self._adopting = anyio.Lock()
@@ -263,6 +268,8 @@ class Activator:
         finally:
             job.active = None
             self._release(record.id, context)
+            if context is not None:
+                await context.storage.aclose()
         return None
 
     async def _activate_offerers(self, record: PluginRecord, job: ActivationJob) -> None:
@@ -288,6 +295,7 @@ class Activator:
             manifest.id,
             config=settings,
             data_dir=self._boot.paths.data / "plugins" / manifest.id,
+            storage=self._storage(manifest.id),
             clock=self._clock,
             families={
                 family.prefix: FamilyHandle(manifest.id, family, self._swap_family)
@@ -295,7 +303,9 @@ class Activator:
             },
             secrets=frozenset(manifest.secrets),
             read_secret=self._secret,
-            find_service=lambda name: self._services.find(name, self._offerers, manifest.id),
+            find_service=lambda name: self._services.find(
+                name, self._offerers, manifest.id, manifest.needs.get("services", ())
+            ),
         )
 
     def _owner(self, loaded: LoadedPlugin) -> Owner:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard.contracts.context import PluginContext
 from pegboard.contracts.errors import PluginError
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.declaration import Contribution
+from pegboard.plugins.running.context import ActiveContext
 from pegboard.plugins.running.stub import Hook
 
 
@@ -28,7 +28,7 @@ class ActivePlugin:
 
     id: str
     record: PluginRecord
-    context: PluginContext
+    context: ActiveContext
     contributions: Mapping[tuple[str, str], Contribution]
     tools: Mapping[str, Any]
     hooks: Mapping[str, Hook]

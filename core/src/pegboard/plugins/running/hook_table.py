@@ -152,7 +152,10 @@ class HookTable:
         return event
 
     async def guard(self, hook: str, event: Any) -> Ask | Deny | None:
-        """Ask all guards and return the strictest answer; a guard that can't answer denies."""
+        """Ask all guards and return the strictest answer; a guard that can't answer denies.
+
+        The answer names the plugins whose it is.
+        """
         if (hook, "") not in self._wanted:
             return None
         answers = [await self._judge(entry, event) for entry in self._calls.get(hook, ())]
@@ -160,8 +163,11 @@ class HookTable:
         denials = [answer for answer in answers if isinstance(answer, Deny)]
         if denials:
             return denials[0]
-        questions = [answer.question for answer in answers if isinstance(answer, Ask)]
-        return Ask("\n".join(questions)) if questions else None
+        asks = [answer for answer in answers if isinstance(answer, Ask)]
+        if not asks:
+            return None
+        plugins = ", ".join(ask.plugin for ask in asks)
+        return Ask("\n".join(ask.question for ask in asks), plugin=plugins)
 
     def _gave_up(self, plugin_id: str) -> bool:
         entries = self._calls.get(OBSERVER, ())
@@ -198,7 +204,7 @@ class HookTable:
         else:
             words = _no_answer(answer)
             if not words:
-                return answer  # type: ignore[no-any-return]
+                return _named(answer, entry.plugin_id)
         self._report(entry.plugin_id, f"{entry.hook} denies: {words}")
         return _denial(entry.plugin_id, f"could not judge this: {words}")
 
@@ -263,8 +269,17 @@ def _missing_guards(records: Iterable[PluginRecord]) -> dict[str, list[Deny]]:
 
 def _denial(plugin_id: str, words: str) -> Deny:
     return Deny(
-        f"The guard of plugin {plugin_id} {words}", fix=f"pegboard plugins disable {plugin_id}"
+        f"The guard of plugin {plugin_id} {words}",
+        fix=f"pegboard plugins disable {plugin_id}",
+        plugin=plugin_id,
     )
+
+
+def _named(answer: Ask | Deny | None, plugin_id: str) -> Ask | Deny | None:
+    """Return an answer with the plugin whose it is, whatever plugin it names itself."""
+    if isinstance(answer, Ask):
+        return Ask(answer.question, plugin=plugin_id)
+    return answer and Deny(answer.reason, answer.fix, plugin=plugin_id)
 
 
 def _no_answer(answer: Any) -> str:

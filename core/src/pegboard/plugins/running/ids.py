@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import os
 from typing import Final
@@ -22,3 +23,8 @@ class IdMaker:
         """Return a new id."""
         milliseconds = int(self._clock.now() * 1000)
         return f"{milliseconds:012x}{next(self._counter) % _COUNTS:04x}{os.urandom(6).hex()}"
+
+
+def new_token() -> str:
+    """Return a word of 8 characters, 40 bits at random, that a person can type."""
+    return base64.b32encode(os.urandom(5)).decode("ascii").lower()

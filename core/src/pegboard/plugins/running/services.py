@@ -1,17 +1,19 @@
-"""What plugins offer to other plugins: made once, at first use."""
+"""What plugins, and the host, offer to plugins: made once, at first use."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from pegboard.contracts.errors import PegboardError, PluginError
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
 from pegboard.plugins.decision.state import PluginRecord
-from pegboard.plugins.discovery.first_party import SERVICE_PACKAGES
+from pegboard.plugins.discovery.first_party import HOST_SERVICES, SERVICE_PACKAGES
 
 _ABSENT: Final = object()
+_HOST: Final = "host"
+_NONE: Final[Mapping[str, Callable[[], Any]]] = {}
 
 
 class _Key(NamedTuple):
@@ -20,14 +22,20 @@ class _Key(NamedTuple):
 
 
 class Services:
-    """The services of active plugins.
+    """The services of active plugins, and those of the host.
 
     A service is asked for from tools, which may run in worker threads, so a lock sees to it that
     each is made once.
+
+    Args:
+        host: What the host offers: name to `make()`, called once. Only a plugin that declares the
+            need gets it, so that `inspect` shows who reaches for what.
     """
 
-    def __init__(self) -> None:
-        self._offers: dict[_Key, Callable[[], Any]] = {}
+    def __init__(self, host: Mapping[str, Callable[[], Any]] = _NONE) -> None:
+        self._offers: dict[_Key, Callable[[], Any]] = {
+            _Key(_HOST, name): make for name, make in host.items()
+        }
         self._made: dict[_Key, Any] = {}
         self._lock = threading.RLock()  # making one may ask for another
 
@@ -43,18 +51,28 @@ class Services:
                 del self._offers[key]
                 self._made.pop(key, None)
 
-    def find(self, name: str, offerers: Mapping[str, str], asking: str) -> Any:
+    def find(
+        self, name: str, offerers: Mapping[str, str], asking: str, needs: Collection[str] = ()
+    ) -> Any:
         """Return a service.
 
         Args:
             name: Name of the service.
             offerers: Service to the id of the installed plugin that offers it.
             asking: Id of the plugin that asks.
+            needs: Services that its manifest declares the need of.
 
         Raises:
-            PluginError: When nobody offers it, its plugin is not active, or it can't be made.
+            PluginError: When nobody offers it, its plugin is not active, it can't be made, or it is
+                the host's and the plugin does not declare the need.
         """
-        key = _Key(offerers.get(name, ""), name)
+        if name in HOST_SERVICES and name not in needs:
+            raise PluginError(
+                f"plugin {asking} asked for the host's service {name}, which its manifest does not "
+                "list",
+                fix=f"declare it, Needs(services=[{name!r}]), then `pegboard plugins build`",
+            )
+        key = _Key(_HOST if name in HOST_SERVICES else offerers.get(name, ""), name)
         with self._lock:
             made = self._made.get(key, _ABSENT)
             if made is not _ABSENT:
@@ -67,8 +85,9 @@ class Services:
             except BaseException as error:
                 if isinstance(error, PegboardError) or not is_plugin_fault(error):
                     raise
+                who = "the host" if name in HOST_SERVICES else f"plugin {key.plugin_id}"
                 raise PluginError(
-                    f"plugin {key.plugin_id} can't make its service {name}: {one_line(error)}"
+                    f"{who} can't make its service {name}: {one_line(error)}"
                 ) from error
             return made
 
@@ -84,6 +103,8 @@ def offerers_of(records: Iterable[PluginRecord]) -> dict[str, str]:
 
 
 def _missing(name: str, plugin_id: str, asking: str) -> PluginError:
+    if name in HOST_SERVICES:
+        return PluginError(f"this host does not offer the service {name}")
     if not plugin_id:
         package = SERVICE_PACKAGES.get(name)
         fix = f"pip install {package}" if package else None
