@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from pegboard.contracts.message import InboundMessage
 from pegboard.conversations.key import ConversationKey
 
@@ -25,3 +27,24 @@ def test_different_keys_have_different_texts() -> None:
 
 def test_half_a_character_is_a_key_like_any_other() -> None:
     assert ConversationKey("chat", "\udcff").text != ConversationKey("chat", "?").text
+
+
+def test_a_named_agent_has_conversations_of_its_own() -> None:
+    message = InboundMessage(channel="slack", chat="C1", sender="U1", text="Hi")
+    key = ConversationKey.of(message, "research")
+    assert key.text == "@research/slack/C1"
+    assert ConversationKey.of(message).text == "slack/C1"
+
+
+def test_a_key_comes_back_from_its_text() -> None:
+    words = ["", "a", "a/b", "@a", "@main", "%40", "\udcff", "main", "修"]
+    for parts in itertools.product(words, repeat=3):
+        for agent in ("main", "research", "a/b", "@x"):
+            key = ConversationKey(*parts, agent=agent)
+            assert ConversationKey.read(key.text) == key
+
+
+@pytest.mark.parametrize("text", ["", "a", "a/b/", "a/b/c/d", "@main/a/b", "a b/c", "a/%", "a/%ff"])
+def test_another_text_is_no_key(text: str) -> None:
+    with pytest.raises(ValueError, match="key"):
+        ConversationKey.read(text)

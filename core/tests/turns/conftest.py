@@ -2,29 +2,42 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 import pytest
 
 from pegboard.agent.prompt import PromptBase
 from pegboard.agent.setup import Watch
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import ChannelInfo, Delivery, Inbox, TurnOutcome
+from pegboard.contracts.clock import SystemClock
 from pegboard.contracts.message import InboundMessage, OutboundMessage, ToolCall
 from pegboard.contracts.provider import ToolDeclaration
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.stream import StreamEvent
+from pegboard.contracts.turn import Begun, Receipt
+from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
+from pegboard.engine.embedded import EmbeddedEngine
 from pegboard.providers.route import Hop, Route
+from pegboard.store.blobs import FolderBlobs
+from pegboard.store.database import Database
+from pegboard.store.embedded import EmbeddedStore
 from pegboard.testing.clock import FakeClock
 from pegboard.testing.model import ScriptedModel
-from pegboard.turns.commands import ChatCommands
+from pegboard.turns.commands import ChatCommands, Command
+from pegboard.turns.journal import TurnJournal
+from pegboard.turns.open_channels import OpenChannels
+from pegboard.turns.own_commands import own_commands
 from pegboard.turns.runner import TurnRunner
-from pegboard.turns.setup import Turn, TurnParts
+from pegboard.turns.setup import Turn, TurnParts, TurnServices
 
 OWNER = Caller(trust="operator", admin=True, attended=True, live_reply=True, origin="person")
 GUEST = Caller(trust="guest", origin="person")
@@ -36,14 +49,15 @@ class ChatChannel:
     def __init__(self, **info: Any) -> None:
         self.info = ChannelInfo(surface="chat", **info)
         self.sent: list[OutboundMessage] = []
-        self.broken = False
+        self.raises: Exception | None = None
+        """What the next messages come to."""
 
     async def run(self, inbox: Inbox) -> None:
         return None
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        if self.broken:
-            raise ConnectionError("the line is dead")
+        if self.raises is not None:
+            raise self.raises
         self.sent.append(message)
         return Delivery(external_ids=(str(len(self.sent)),))
 
@@ -111,34 +125,97 @@ class HostData:
     async def why(self, name: str, caller: Caller) -> str:
         return f"{name} is allowed for {caller.trust}: trust.class"
 
+    async def provider(self) -> str:
+        return "main (m1)"
+
 
 @dataclass
 class Bench:
-    """A turn runner over a scripted model and real callables as tools."""
+    """A turn runner on a real store and engine, over a scripted model and callables as tools.
 
+    Two of them in one folder are two hosts that share a store.
+    """
+
+    folder: Path
+    group: anyio.abc.TaskGroup
     hooks: Hooks = field(default_factory=Hooks)
     tools: dict[str, Callable[..., Any]] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=lambda: FakeClock(auto=True))
     turns: list[Turn] = field(default_factory=list)
     prompt: PromptBase = field(default_factory=PromptBase)
+    data: HostData = field(default_factory=HostData)
+    further: Sequence[Command] = ()
     refuse: Exception | None = None
     ask_timeout_s: float = 5.0
+    history_limits: dict[str, int] = field(default_factory=dict)
+    approver: Any = None
+    max_attempts: int = 3
+    slots: int = 8
+    name: str = ""
 
     def __post_init__(self) -> None:
-        ids = (f"turn-{n}" for n in itertools.count(1))
-        self.runner = TurnRunner(
+        ids = (f"{self.name}turn-{n}" for n in itertools.count(1))
+        self._external = itertools.count(1)
+        self.store = EmbeddedStore(Database(self.folder))
+        self.channels = OpenChannels()
+        self.everything = True
+        # its own clock stands for the machine's: a fake one would make it look all the time
+        self.engine = EmbeddedEngine(
+            self.store,
+            SystemClock(),
+            accepts=lambda ref: self.everything or self.channels.accepts(ref),
+        )
+        services = TurnServices(
+            store=self.store,
+            engine=self.engine,
             prepare=self.prepare,
+            journal=self.journal,
             hooks=self.hooks,
             clock=self.clock,
-            new_id=lambda: next(ids),
-            commands=ChatCommands(HostData()),
+            history=History(self.store, **self.history_limits),
             ask_timeout_s=self.ask_timeout_s,
+            **({"approver": self.approver} if self.approver else {}),
         )
+        self.runner = TurnRunner(
+            services,
+            self.channels,
+            new_id=lambda: next(ids),
+            commands=ChatCommands([*own_commands(self.data), *self.further]),
+            max_attempts=self.max_attempts,
+        )
+        self._served = False
         self.script()
+
+    def serve(self) -> None:
+        if not self._served:
+            self._served = True
+            self.group.start_soon(self._serve)
+
+    async def _serve(self) -> None:
+        try:
+            await self.engine.serve(self.runner.handle, slots=self.slots)
+        except Exception:  # in the group it would end the test without a word
+            traceback.print_exc()
+
+    async def close(self, grace_s: float = 0.0) -> None:
+        """End this host as one ends that is told to."""
+        self.runner.hand_on()
+        await self.engine.close(grace_s)
+        await self.store.aclose()
 
     def script(self, *answers: Any) -> ScriptedModel:
         self.model = ScriptedModel(answers)
         return self.model
+
+    def journal(self, begun: Begun) -> TurnJournal:
+        return TurnJournal(
+            self.store,
+            begun.turn.ref.turn,
+            begun.turn.fence,
+            begun.calls,
+            blobs=FolderBlobs(self.folder / "blobs"),
+            clock=self.clock,
+        )
 
     async def prepare(self, turn: Turn) -> TurnParts:
         self.turns.append(turn)
@@ -167,18 +244,48 @@ class Bench:
         value = await value if isinstance(value, Awaitable) else value
         return value if isinstance(value, ToolResult) else ToolResult(value)
 
+    def message(self, text: str = "Hi", **facts: Any) -> InboundMessage:
+        values = {"channel": "chat", "chat": "1", "sender": "me", **facts}
+        values.setdefault("external_id", f"{self.name}m{next(self._external)}")
+        return InboundMessage(text=text, **values)
+
     async def run(
         self, text: str = "Hi", channel: Any = None, caller: Caller = OWNER, **facts: Any
     ) -> TurnOutcome:
+        self.serve()
         self.channel = ChatChannel() if channel is None else channel
         emit = facts.pop("emit", None)
-        values = {"channel": "chat", "chat": "1", "sender": "me", "external_id": "m1", **facts}
-        message = InboundMessage(text=text, **values)
+        message = self.message(text, **facts)
         with anyio.fail_after(10):
             return await self.runner.run(message, channel=self.channel, caller=caller, emit=emit)
 
-    def history(self, chat: str = "1") -> list[tuple[str, str]]:
-        messages = self.runner.history.messages(ConversationKey("chat", chat))
+    async def receive(
+        self, text: str = "Hi", channel: Any = None, caller: Caller = OWNER, **facts: Any
+    ) -> Receipt:
+        self.channel = ChatChannel() if channel is None else channel
+        with anyio.fail_after(10):
+            return await self.runner.receive(self.message(text, **facts), self.channel, caller)
+
+    async def until(self, true: Callable[[], Any]) -> None:
+        """Wait until something is true, or becomes so."""
+        with anyio.fail_after(10):
+            while True:
+                found = true()
+                if await found if isinstance(found, Awaitable) else found:
+                    return
+                await anyio.sleep(0.005)
+
+    async def idle(self) -> None:
+        """Wait until every turn has ended."""
+
+        async def none_open() -> bool:
+            return not await self.store.open_turns()
+
+        await self.until(none_open)
+
+    async def history(self, chat: str = "1", thread: str = "") -> list[tuple[str, str]]:
+        key = ConversationKey("chat", chat, thread)
+        messages = await History(self.store).messages(key.text)
         return [(message.role, message.text) for message in messages]
 
 
@@ -188,13 +295,24 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def make_bench() -> type[Bench]:
-    return Bench
+async def make_bench(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+    async with anyio.create_task_group() as group:
+
+        def make(**facts: Any) -> Bench:
+            bench = Bench(facts.pop("folder", tmp_path / str(len(made))), group, **facts)
+            made.append(bench)
+            return bench
+
+        yield make
+        for bench in made:
+            await bench.close()
+        group.cancel_scope.cancel()
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
+async def bench(make_bench: Callable[..., Bench]) -> Bench:
+    return make_bench()
 
 
 @pytest.fixture

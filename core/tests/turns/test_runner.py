@@ -7,13 +7,13 @@ import pytest
 
 from pegboard.agent.prompt import PromptBase
 from pegboard.contracts.blob import BlobRef
+from pegboard.contracts.channel import DeliveryError
 from pegboard.contracts.errors import NoProviderError
 from pegboard.contracts.hook_events import ModelCalled, TurnBegan, TurnEnded
 from pegboard.contracts.message import Attachment, Message, OutboundMessage
 from pegboard.contracts.result import Image, Suspend, Terminate, ToolResult
 from pegboard.contracts.stream import Noticed, TurnFinished, TurnStarted
 from pegboard.contracts.verdict import Ask, Deny
-from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
 from pegboard.testing.model import Call, Fail, ScriptedModel
 
@@ -29,8 +29,7 @@ async def test_a_message_is_answered_delivered_and_kept(bench) -> None:
     )  # fmt: skip
     (sent,) = bench.channel.sent
     assert sent == OutboundMessage(chat="1", thread="t1", text="Hello!", in_reply_to="m1")
-    messages = bench.runner.history.messages(ConversationKey("chat", "1", "t1"))
-    assert [m.text for m in messages] == ["Hi", "Hello!"]
+    assert [text for _, text in await bench.history(thread="t1")] == ["Hi", "Hello!"]
 
 
 async def test_the_model_reads_base_date_history_and_message_in_this_order(bench) -> None:
@@ -58,7 +57,8 @@ async def test_calls_and_their_results_are_kept_with_the_turn(bench) -> None:
     bench.script([Call("count")], "Seven.")
     outcome = await bench.run()
     assert (outcome.steps, outcome.tool_calls, outcome.tool_failures) == (2, 1, 0)
-    assert [role for role, _ in bench.history()] == ["user", "assistant", "tool", "assistant"]
+    roles = [role for role, _ in await bench.history()]
+    assert roles == ["user", "assistant", "tool", "assistant"]
 
 
 async def test_a_turn_begins_and_ends_exactly_once(bench, live_channel) -> None:
@@ -119,7 +119,7 @@ async def test_a_hook_changes_the_message_but_not_who_wrote_it(make_bench, make_
     await bench.run("hi")
     (turn,) = bench.turns
     assert (turn.message.text, turn.message.sender, turn.message.chat) == ("HI", "me", "1")
-    assert bench.history()[0] == ("user", "HI")
+    assert (await bench.history())[0] == ("user", "HI")
 
 
 async def test_a_guard_judges_the_message_as_the_hooks_left_it(make_bench, make_hooks) -> None:
@@ -139,7 +139,7 @@ async def test_a_guard_judges_the_message_as_the_hooks_left_it(make_bench, make_
     assert (outcome.status, outcome.error["code"]) == ("failed", "denied")
     assert bench.channel.texts == ["No shouting. Write in lower case."]
     assert bench.model.requests == []
-    assert bench.history() == []
+    assert await bench.history() == []
 
 
 @pytest.mark.parametrize(("says", "status"), [(True, "done"), (False, "failed")])
@@ -161,7 +161,7 @@ async def test_an_empty_message_is_answered_without_a_model(bench) -> None:
     outcome = await bench.run("  \n")
     assert outcome.error["code"] == "empty_message"
     assert bench.model.requests == []
-    assert bench.history() == []
+    assert await bench.history() == []
 
 
 async def test_attachments_alone_are_a_message(bench) -> None:
@@ -220,11 +220,11 @@ async def test_attachments_go_with_the_last_piece(make_bench, make_hooks, chat_c
 
 async def test_a_reply_that_can_not_be_delivered_is_not_kept_as_an_answer(bench, chat_channel):
     channel = chat_channel()
-    channel.broken = True
+    channel.raises = DeliveryError("The chat is gone.", kind="gone")
     bench.script("Hello!")
     outcome = await bench.run(channel=channel)
     assert (outcome.status, outcome.error["code"]) == ("failed", "delivery_failed")
-    (_, user), (_, marker) = bench.history()
+    (_, user), (_, marker) = await bench.history()
     assert user == "Hi"
     assert "could not be delivered" in marker
 
@@ -242,7 +242,7 @@ async def test_without_a_provider_the_person_reads_what_to_install(bench) -> Non
         "exit_code": 5,
     }
     assert bench.channel.texts == ["No provider. pip install pegboard-provider-offline"]
-    assert bench.history() == []
+    assert await bench.history() == []
 
 
 async def test_a_crash_tells_the_person_nothing_of_its_cause_and_the_log_everything(
@@ -266,8 +266,9 @@ async def test_a_crash_after_a_tool_ran_keeps_what_was_done(bench, caplog) -> No
     bench.tools = {"send": lambda turn: "sent", "broken": broken}
     bench.script([Call("send"), Call("broken")])
     await bench.run()
-    assert [role for role, _ in bench.history()] == ["user", "assistant", "tool", "assistant"]
-    assert "ended without an answer" in bench.history()[-1][1]
+    roles = [role for role, _ in await bench.history()]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    assert "ended without an answer" in (await bench.history())[-1][1]
 
 
 async def test_a_usage_limit_is_a_sentence_and_the_cause_stays_visible(bench) -> None:
@@ -283,7 +284,7 @@ async def test_a_usage_limit_is_a_sentence_and_the_cause_stays_visible(bench) ->
 async def test_an_overflow_is_not_kept_so_that_the_conversation_can_go_on(bench) -> None:
     bench.script(Fail("context_overflow"))
     await bench.run()
-    assert bench.history() == []
+    assert await bench.history() == []
     assert "/new" in bench.channel.texts[0]
 
 
@@ -302,7 +303,7 @@ async def test_the_step_limit_is_told_and_the_work_is_kept(bench) -> None:
     outcome = await bench.run()
     assert (outcome.status, outcome.error["code"], outcome.steps) == ("failed", "step_limit", 5)
     assert "step limit (5 steps)" in bench.channel.texts[0]
-    assert bench.history()[0] == ("user", "Hi")
+    assert (await bench.history())[0] == ("user", "Hi")
 
 
 # ---- empty and silent turns
@@ -328,7 +329,8 @@ async def test_after_something_was_sent_beside_an_empty_completion_closes_silent
     outcome = await bench.run()
     assert (outcome.status, outcome.text, outcome.error) == ("done", "", None)
     assert bench.channel.texts == ["A picture."]
-    assert bench.history()[-1] == ("assistant", "[Answered by an action beside this conversation.]")
+    marker = "[Answered by an action beside this conversation.]"
+    assert (await bench.history())[-1] == ("assistant", marker)
 
 
 async def test_a_tool_that_ends_the_turn_was_the_reply(bench) -> None:
@@ -337,7 +339,7 @@ async def test_a_tool_that_ends_the_turn_was_the_reply(bench) -> None:
     outcome = await bench.run()
     assert (outcome.status, outcome.text, outcome.steps) == ("done", "", 1)
     assert bench.channel.sent == []
-    assert len(bench.history()) == 4
+    assert len(await bench.history()) == 4
 
 
 async def test_what_is_sent_beside_stays_in_this_chat(bench) -> None:
@@ -447,9 +449,9 @@ async def test_stopping_a_turn_suppresses_its_reply_and_closes_its_history(
         "turn_started",
         "turn_finished",
     ]
-    roles = [role for role, _ in bench.history()]
+    roles = [role for role, _ in await bench.history()]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    assert "was stopped" in bench.history()[-1][1]
+    assert "was stopped" in (await bench.history())[-1][1]
     assert bench.runner.active == ()
     assert not await bench.runner.stop(KEY)
 
@@ -476,20 +478,20 @@ async def test_cancelling_the_submitter_cancels_the_turn(bench, live_channel) ->
     assert channel.sent == []
     finished = [e for e in channel.events if isinstance(e, TurnFinished)]
     assert [e.status for e in finished] == ["cancelled"]
-    assert "was stopped" in bench.history()[-1][1]
+    assert "was stopped" in (await bench.history())[-1][1]
     ended = [e for e in bench.hooks.observed if isinstance(e, TurnEnded)]
     assert [e.status for e in ended] == ["cancelled"]
 
 
 async def test_a_turn_stopped_before_delivery_sends_nothing(make_bench, make_hooks) -> None:
     def stop(event):
-        bench.runner._active[KEY].cancel()
+        bench.runner._live.get("turn-1").scope.cancel()
 
     bench = make_bench(hooks=make_hooks(pegboard_message_out=stop))
     bench.script("Hello!")
     outcome = await bench.run()
     assert (outcome.status, bench.channel.sent) == ("cancelled", [])
-    assert "was stopped" in bench.history()[-1][1]
+    assert "was stopped" in (await bench.history())[-1][1]
 
 
 async def test_the_turn_after_a_stopped_one_runs(bench) -> None:
@@ -529,13 +531,15 @@ async def test_notices_about_the_workspace_come_once_a_conversation(bench, live_
     assert [e for e in second.events if isinstance(e, Noticed)] == []
 
 
-async def test_dropping_old_turns_is_told(bench, live_channel) -> None:
-    bench.runner.history = History(max_messages=2)
+async def test_dropping_old_turns_is_told(make_bench, live_channel) -> None:
+    bench = make_bench(history_limits={"max_messages": 2})
     bench.script("One.", "Two.")
     await bench.run()
     await bench.run(channel=live_channel())
-    assert [e.code for e in bench.channel.events if isinstance(e, Noticed)] == ["history_trimmed"]
-    assert len(bench.history()) == 2
+    notices = [e.code for e in bench.channel.events if isinstance(e, Noticed)]
+    assert notices == ["history_trimmed"]
+    assert len(await bench.runner.history.messages("chat/1")) == 2
+    assert len(await bench.history()) == 4  # nothing is lost of it
 
 
 # ---- whose word counts
@@ -564,11 +568,11 @@ async def test_the_results_of_a_turn_that_a_tool_ended_are_kept_though_nothing_w
     bench, chat_channel
 ) -> None:
     channel = chat_channel()
-    channel.broken = True
+    channel.raises = DeliveryError("The chat is gone.", kind="gone")
     bench.tools = {"react": lambda turn: ToolResult("reacted", control=Terminate())}
     bench.script(["Look:", Call("react")])
     await bench.run(channel=channel)
-    messages = bench.runner.history.messages(ConversationKey("chat", "1"))
+    messages = await bench.runner.history.messages("chat/1")
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[2].results[0].text == "reacted"
 

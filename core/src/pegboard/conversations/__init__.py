@@ -1,1 +1,1 @@
-"""Conversations: their keys, their order, and what was said in them."""
+"""Conversations: their keys, and what was said in them."""

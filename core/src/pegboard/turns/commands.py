@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pegboard.contracts.caller import Caller
+from pegboard.contracts.caller import Caller, RunProfile
+from pegboard.contracts.errors import UsageError
+from pegboard.contracts.message import InboundMessage
+from pegboard.contracts.turn import OutboxPart, TurnRecord
 
 _COMMAND: Final = re.compile(r"/([a-z][a-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -31,16 +34,49 @@ class CommandData(Protocol):
         """Take over packages that came or went since the host started, and say which."""
         ...
 
+    async def provider(self) -> str:
+        """Return who is asked, and which model; or why nobody can be."""
+        ...
+
 
 class ConversationControl(Protocol):
-    """What commands may do to the conversation they are written in."""
+    """What commands may do to the conversation they are written in, and see of it."""
 
-    async def stop(self) -> bool:
-        """Stop the turn that runs, and return True when there was one."""
+    @property
+    def key(self) -> str:
+        """Key of the conversation."""
+        ...
+
+    async def stop(self, task: str = "") -> bool:
+        """Stop the turn that runs or waits, and return True when there was one.
+
+        Args:
+            task: End of the id of a turn in the background, to stop that one.
+        """
         ...
 
     async def new(self) -> None:
-        """Stop the turn that runs and forget what was said."""
+        """Stop what is open and forget what was said."""
+        ...
+
+    async def open(self) -> Sequence[TurnRecord]:
+        """Return the turns that have not ended, in order."""
+        ...
+
+    async def background(self) -> Sequence[TurnRecord]:
+        """Return the open turns that nobody waits for and that were begun from this chat."""
+        ...
+
+    async def doubtful(self) -> Sequence[OutboxPart]:
+        """Return the parts of replies of which nobody knows whether they were delivered."""
+        ...
+
+    async def submit_background(self, text: str) -> str:
+        """Let a request be answered beside this conversation, and return the id of its turn.
+
+        Raises:
+            StoreError: When it can't be kept.
+        """
         ...
 
 
@@ -57,93 +93,155 @@ class ChatCommand:
     argument: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    summary: str
-    operator: bool
-    argument: str = ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandCall:
+    """A command that is carried out.
 
-
-_FACTS: Final = {
-    "help": _Facts("show this list", operator=False),
-    "tools": _Facts("list the tools you can use here", operator=False),
-    "new": _Facts("begin a new conversation", operator=True),
-    "stop": _Facts("stop the running turn", operator=True),
-    "plugins": _Facts("list the plugins and their state", operator=True),
-    "rescan": _Facts("take over packages that were installed or removed", operator=True),
-    "why": _Facts("tell why a tool may or may not be used", operator=True, argument="NAME"),
-}
-COMMAND_NAMES: Final = tuple(_FACTS)
-
-
-def parse_command(text: str) -> ChatCommand | None:
-    """Return the command in `text`, or None when it is none: then it goes to the provider as it is.
-
-    Any other `/word` is none: providers may have words of their own.
+    Args:
+        argument: What follows its name, or "".
+        caller: Who wrote it.
+        message: The message that it is.
+        conversation: Where it was written.
     """
-    match = _COMMAND.fullmatch(text.strip())
-    if match is None or match[1] not in _FACTS:
-        return None
-    return ChatCommand(match[1], (match[2] or "").strip())
+
+    argument: str
+    caller: Caller
+    message: InboundMessage
+    conversation: ConversationControl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a command makes of itself: a request to the model, in the same turn.
+
+    Args:
+        text: The request.
+        run_profile: How much work the turn may make of it.
+    """
+
+    text: str
+    run_profile: RunProfile = ""
+
+
+class Command(Protocol):
+    """One chat command.
+
+    Args:
+        name: The word after the slash.
+        summary: What it does, for `/help`.
+        operator: True when only the owner may use it.
+        argument: What follows it, as `/help` shows it: `NAME`, or `[NAME]` when it may be left out;
+            "" when nothing may follow.
+        bypass: True when it is answered at once, even while a turn runs. Otherwise it is a turn of
+            the conversation: kept, in order, and answered by the command.
+        everywhere: True when it is a command also on a channel that has no others.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def summary(self) -> str: ...  # noqa: D102
+    @property
+    def operator(self) -> bool: ...  # noqa: D102
+    @property
+    def argument(self) -> str: ...  # noqa: D102
+    @property
+    def bypass(self) -> bool: ...  # noqa: D102
+    @property
+    def everywhere(self) -> bool: ...  # noqa: D102
+
+    async def run(self, call: CommandCall) -> str | Prompt:
+        """Carry it out and return the reply, as Markdown; only a queued one returns a prompt."""
+        ...
 
 
 class ChatCommands:
     """Answers chat commands.
 
     Args:
-        data: What they tell about the host.
+        commands: All of them, in the order of `/help`, which need not be among them.
+
+    Raises:
+        UsageError: When two have one name.
     """
 
-    def __init__(self, data: CommandData) -> None:
-        self._data = data
+    def __init__(self, commands: Iterable[Command]) -> None:
+        self._commands: dict[str, Command] = {}
+        for command in (_Help(self), *commands):
+            if command.name in self._commands:
+                raise UsageError(f"There are two chat commands /{command.name}.")
+            self._commands[command.name] = command
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The words after the slash."""
+        return tuple(self._commands)
+
+    def __iter__(self) -> Iterator[Command]:
+        """Yield the commands in the order of `/help`."""
+        return iter(self._commands.values())
+
+    def parse(self, text: str, *, slash_commands: bool = True) -> ChatCommand | None:
+        """Return the command in `text`, or None when it is none: then it goes to the provider.
+
+        Any other `/word` is none: providers may have words of their own.
+
+        Args:
+            text: What was written.
+            slash_commands: False where the channel has no commands but those that are everywhere.
+        """
+        match = _COMMAND.fullmatch(text.strip())
+        if match is None or match[1] not in self._commands:
+            return None
+        if not slash_commands and not self._commands[match[1]].everywhere:
+            return None
+        return ChatCommand(match[1], (match[2] or "").strip())
+
+    def bypasses(self, command: ChatCommand, caller: Caller) -> bool:
+        """Tell whether a command is answered at once; so is whatever is wrong about one."""
+        return self._commands[command.name].bypass or bool(self._refused(command, caller))
 
     async def run(
-        self, command: ChatCommand, caller: Caller, conversation: ConversationControl
-    ) -> str:
+        self,
+        command: ChatCommand,
+        caller: Caller,
+        message: InboundMessage,
+        conversation: ConversationControl,
+    ) -> str | Prompt:
         """Carry out a command and return the reply, as Markdown."""
-        facts = _FACTS[command.name]
+        refused = self._refused(command, caller)
+        if refused:
+            return refused
+        call = CommandCall(
+            argument=command.argument, caller=caller, message=message, conversation=conversation
+        )
+        return await self._commands[command.name].run(call)
+
+    def _refused(self, command: ChatCommand, caller: Caller) -> str:
+        """Return why a command is not carried out, or ""."""
+        facts = self._commands[command.name]
         if facts.operator and caller.trust != "operator":
             return f"Only the owner can use /{command.name}."
         if command.argument and not facts.argument:
             return f"/{command.name} takes nothing after it. Send /{command.name} alone."
-        if facts.argument and not command.argument:
+        if not command.argument and facts.argument and not facts.argument.startswith("["):
             return f"Write /{command.name} {facts.argument}."
-        answers: dict[str, Callable[[], Awaitable[str]]] = {
-            "help": lambda: self._help(caller),
-            "tools": lambda: self._tools(caller),
-            "new": lambda: _new(conversation),
-            "stop": lambda: _stop(conversation),
-            "plugins": self._plugins,
-            "rescan": self._data.rescan,
-            "why": lambda: self._data.why(command.argument, caller),
-        }
-        return await answers[command.name]()
+        return ""
 
-    async def _help(self, caller: Caller) -> str:
+
+@dataclass(frozen=True, slots=True)
+class _Help:
+    commands: ChatCommands
+    name: str = "help"
+    summary: str = "show this list"
+    operator: bool = False
+    argument: str = ""
+    bypass: bool = True
+    everywhere: bool = False
+
+    async def run(self, call: CommandCall) -> str:
         return "\n".join(
-            f"- `/{name}{' ' + facts.argument if facts.argument else ''}`: {facts.summary}"
-            for name, facts in _FACTS.items()
-            if caller.trust == "operator" or not facts.operator
+            f"- `/{item.name}{' ' + item.argument if item.argument else ''}`: {item.summary}"
+            for item in self.commands
+            if call.caller.trust == "operator" or not item.operator
         )
-
-    async def _tools(self, caller: Caller) -> str:
-        tools = await self._data.tools(caller)
-        return (
-            "\n".join(f"- `{name}`: {text}" for name, text in tools) or "There are no tools here."
-        )
-
-    async def _plugins(self) -> str:
-        plugins = await self._data.plugins()
-        lines = [
-            f"- `{id}`: {state}{f' ({reason})' if reason else ''}" for id, state, reason in plugins
-        ]
-        return "\n".join(lines) or "No plugin is installed."
-
-
-async def _new(conversation: ConversationControl) -> str:
-    await conversation.new()
-    return "A new conversation begins here."
-
-
-async def _stop(conversation: ConversationControl) -> str:
-    return "Stopped." if await conversation.stop() else "Nothing is running here."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
 import anyio
 
 from pegboard.channels.chunking import split
+from pegboard.channels.outbox_sender import external_ids
 from pegboard.contracts.channel import Channel, Delivery, Emit
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.stream import StreamEvent
@@ -65,7 +66,7 @@ class ChannelReply:
         for number, piece in enumerate(pieces, 1):
             attachments = own.attachments if number == len(pieces) else ()
             delivery = await self._channel.send(replace(own, text=piece, attachments=attachments))
-            ids.extend(delivery.external_ids)
+            ids.extend(external_ids(delivery))
             self.sent += 1
         return Delivery(external_ids=tuple(ids))
 
@@ -89,30 +90,42 @@ class ChannelReply:
         return False
 
 
-def emitter(channel: Channel, chat: str, extra: Emit | None = None) -> Emit:
-    """Return what takes the events of a turn: the channel's `stream`, if it has one, and `extra`.
+def emitter(
+    channel: Channel,
+    chat: str,
+    sinks: Iterable[Emit] = (),
+    watch: Callable[[StreamEvent], None] | None = None,
+) -> Emit:
+    """Return what takes the events of a turn: the channel's `stream`, if it has one, and `sinks`.
 
     A sink that fails is dropped for the rest of the turn: showing a turn must not break it.
+
+    Args:
+        channel: The channel.
+        chat: The chat that is answered.
+        sinks: Who else is told; read anew for every event, since more may come.
+        watch: Told first, or None.
     """
-    sinks: list[Emit] = []
     stream: Callable[[str, StreamEvent], Awaitable[None]] | None = getattr(channel, "stream", None)
-    if stream is not None:
-        shown = stream
+    failed: set[Emit] = set()
 
-        async def show(event: StreamEvent) -> None:
-            await shown(chat, event)
+    async def note(event: StreamEvent) -> None:
+        if watch is not None:
+            watch(event)
 
-        sinks.append(show)
-    if extra is not None:
-        sinks.append(extra)
+    async def show(event: StreamEvent) -> None:
+        if stream is not None:
+            await stream(chat, event)
 
     async def emit(event: StreamEvent) -> None:
-        for sink in tuple(sinks):
+        for sink in (note, show, *sinks):
+            if sink in failed:
+                continue
             try:
                 await sink(event)
             except Exception as error:
                 _log.warning("a channel failed to show an event: %s", one_line(error))
                 _log.info("a channel is shown no further events", exc_info=error)
-                sinks.remove(sink)
+                failed.add(sink)
 
     return emit

@@ -1,99 +1,143 @@
-"""One turn: admitted, answered, delivered, kept."""
+"""One attempt of a turn: admitted, answered, concluded. Nothing is sent or kept here."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import anyio
 import anyio.lowlevel
 
 from pegboard.agent.loop import run_loop
-from pegboard.agent.prompt import date_note
-from pegboard.agent.setup import LoopResult, LoopSetup, Progress
+from pegboard.agent.setup import LoopResult, LoopSetup, Progress, Successor
+from pegboard.agent.token_estimate import message_tokens
+from pegboard.contracts.approval import Suspended
 from pegboard.contracts.channel import TurnOutcome
-from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.hook_events import (
-    MessageGuardEvent,
-    MessageInEvent,
     MessageOutEvent,
     ModelCalled,
     ModelRequestEvent,
     TurnBegan,
     TurnEnded,
 )
-from pegboard.contracts.message import Message, ToolCall
+from pegboard.contracts.message import Message, OutboundMessage
 from pegboard.contracts.provider import ChatRequest
-from pegboard.contracts.result import Part, Text
-from pegboard.contracts.stream import Noticed, TurnFinished, TurnStarted
-from pegboard.contracts.verdict import Ask
-from pegboard.conversations.history import History
+from pegboard.contracts.result import Handoff, Part, Text
+from pegboard.contracts.store import FencedError
+from pegboard.contracts.stream import Noticed, StreamEvent, TurnFinished, TurnStarted, UsageReported
 from pegboard.plugins.building.isolation import one_line
-from pegboard.providers.route import ModelAttempt
-from pegboard.tools.text_repair import repaired
-from pegboard.turns import markers
-from pegboard.turns.setup import Hooks, PrepareTurn, Turn, TurnParts
+from pegboard.providers.route import ModelAttempt, Route
+from pegboard.turns import doubt, markers
+from pegboard.turns.admission import failure, refusal, transformed
+from pegboard.turns.commands import Prompt
+from pegboard.turns.conclusion import Conclusion
+from pegboard.turns.replay import replayed
+from pegboard.turns.setup import Turn, TurnParts, TurnServices
+from pegboard.turns.succession import Succession
 
 INTERNAL: Final = "Something went wrong inside Pegboard, so there is no answer. The log says what."
+ENDED: Final = "the turn that started it has ended"
+STOPPED: Final = "the turn that started it was stopped"
 _log = logging.getLogger(__name__)
 
 
 class TurnRun:
-    """Runs one turn. `answer` once, then `finish` once, whatever came of the first.
+    """Runs one attempt of a turn. `answer` once, then `finish` once, whatever came of the first.
 
     Args:
         turn: The turn.
-        prepare: Returns what the host provides for it.
-        hooks: Behaviour hooks.
-        history: What was said before; the turn is added to it.
-        clock: Time.
-        redact: Takes secrets out of the errors that people read.
+        services: What all turns share.
+        told: True when those who watch it know that it began.
     """
 
-    def __init__(
-        self,
-        turn: Turn,
-        *,
-        prepare: PrepareTurn,
-        hooks: Hooks,
-        history: History,
-        clock: Clock,
-        redact: Callable[[str], str] = str,
-    ) -> None:
-        self.turn = turn
-        self._prepare = prepare
-        self._hooks = hooks
-        self._history = history
-        self._clock = clock
-        self._redact = redact
+    def __init__(self, turn: Turn, services: TurnServices, *, told: bool = False) -> None:
+        self.turn = replace(turn, emit=self._emit)
+        self.route: Route | None = None
+        self._to = turn.emit
+        self._services = services
         self._progress = Progress()
         self._user: Message | None = None
-        self._kept = False
-        self._begun = False
+        self._begun = told
+        self._tokens: int | None = None
+        self._agents: Succession | None = None
 
-    async def answer(self) -> TurnOutcome:
-        """Run the turn up to its delivered reply. Failures are outcomes, not exceptions."""
+    async def answer(self) -> Conclusion:
+        """Run the turn up to what it comes to. Failures are conclusions, not exceptions.
+
+        Raises:
+            Suspended: When a call waits for a person.
+            FencedError: When another attempt has begun.
+        """
         try:
             return await self._answered()
+        except (Suspended, FencedError):
+            raise
         except PegboardError as error:
-            return await self._fail({**error.to_dict(), "exit_code": error.exit_code})
+            return self._failed({**error.to_dict(), "exit_code": error.exit_code})
         except Exception:
-            return await self._crashed()
+            return self.crashed()
 
-    async def say(self, text: Callable[[], Awaitable[str]]) -> TurnOutcome:
-        """Reply with a text that needs no model."""
+    async def say(self, words: Callable[[], Awaitable[str | Prompt]]) -> Conclusion:
+        """Return the conclusion of a command: its words, of which the history keeps nothing.
+
+        Where it makes a request to the model of itself, that is answered instead.
+        """
         try:
-            sent = await self._deliver(await text())
+            said = await words()
+        except FencedError:
+            raise
+        except PegboardError as error:
+            return self._failed(error.to_dict())
         except Exception:
-            return await self._crashed()
-        return self._not_sent("") if sent is None else self._outcome(sent, "done")
+            return self.crashed()
+        if isinstance(said, str):
+            return self._concluded("done", said)
+        turn = self.turn
+        caller = replace(turn.caller, run_profile=said.run_profile)
+        self.turn = replace(turn, message=replace(turn.message, text=said.text), caller=caller)
+        return await self.answer()
 
-    def stopped(self) -> TurnOutcome:
-        """Close the history of a turn that was cancelled, and return how it ended."""
-        self._keep(self._progress.messages, markers.STOPPED)
-        return self._outcome("", "cancelled")
+    async def stopped(self) -> Conclusion:
+        """Return the conclusion of a turn that was stopped, with what it did until then."""
+        said: Sequence[Message] = self._progress.messages
+        journal = self.turn.journal
+        if self._user is None and self.turn.taken_up and journal is not None:
+            self.turn = await transformed(self.turn, self._services.hooks)
+            self._user = _user_message(self.turn)
+            said = await replayed(journal)
+        return self._concluded("cancelled", messages=self._kept(said)).stopped()
+
+    async def outgoing(self, text: str) -> OutboundMessage:
+        """Return a reply as the hooks let it go out; where it goes is not for them to say."""
+        own = self.turn.reply.message(text)
+        event = MessageOutEvent(message=own, caller=self.turn.caller)
+        message = (await self._services.hooks.transform("pegboard_message_out", event)).message
+        return replace(message, chat=own.chat, thread=own.thread)
+
+    async def deliver(self, outcome: TurnOutcome) -> TurnOutcome:
+        """Send the reply of what is not kept, and return how that ended."""
+        if not outcome.text:
+            return outcome
+        message = await self.outgoing(outcome.text)
+        outcome = replace(outcome, text=message.text)
+        # what was cancelled meanwhile ends here and sends nothing
+        await anyio.lowlevel.checkpoint()
+        if not message.text.strip() and not message.attachments:
+            return outcome
+        try:
+            await self.turn.reply.deliver(message)
+        except Exception as error:
+            channel = self.turn.message.channel
+            _log.warning("channel %s could not deliver a reply: %s", channel, one_line(error))
+            _log.info("the reply was not delivered", exc_info=error)
+            failed = failure("delivery_failed", "The reply could not be delivered.")
+            return replace(outcome, text="", status="failed", error=failed)
+        return outcome
 
     async def finish(self, outcome: TurnOutcome) -> None:
         """Tell everybody that the turn is over."""
@@ -108,7 +152,7 @@ class TurnRun:
                 error=outcome.error,
             )
         )
-        await self._hooks.observe(
+        await self._services.hooks.observe(
             TurnEnded(
                 turn=self.turn.id,
                 conversation=self.turn.conversation,
@@ -118,103 +162,31 @@ class TurnRun:
             )
         )
 
-    async def _answered(self) -> TurnOutcome:
-        refused = await self._admit()
-        if refused is not None:
-            return await self._fail(refused)
-        parts = await self._prepare(self.turn)
-        primary = parts.route.primary
-        await self._begin(primary.name, primary.model)
-        self._user = _user_message(self.turn)
-        messages = await self._messages(parts)
-        result = await run_loop(self._loop(parts), messages)
-        if result.error is not None:
-            return await self._closed_without(result)
-        if result.terminated and not result.text.strip():
-            self._keep(result.messages, markers.BESIDE)
-            return self._outcome("", "done")
-        return await self._delivered(result)
+    async def tell(self, event: StreamEvent) -> None:
+        """Tell the person something now: as an event, or as a message where no event is shown."""
+        await self.turn.emit(event)
+        if isinstance(event, Noticed) and not self.turn.reply.shows_events:
+            try:
+                await self.turn.reply.send(self.turn.reply.message(event.text))
+            except Exception as error:
+                _log.info("a notice was not delivered: %s", one_line(error))
 
-    async def _admit(self) -> dict[str, Any] | None:
-        """Let hooks change and judge the message; return why it is no turn, or None."""
-        turn, original = self.turn, self.turn.message
-        event = MessageInEvent(message=original, caller=turn.caller)
-        changed = (await self._hooks.transform("pegboard_message_in", event)).message
-        # who wrote, and where, is not for a hook to say
-        message = replace(
-            changed,
-            channel=original.channel,
-            chat=original.chat,
-            sender=original.sender,
-            thread=original.thread,
-            external_id=original.external_id,
-            text=repaired(changed.text),
-        )
-        self.turn = turn = replace(turn, message=message)
-        if not message.text.strip() and not message.attachments:
-            return _error("empty_message", "The message is empty.", "Write something to answer.")
-        answer = await self._hooks.guard(
-            "pegboard_message_guard", MessageGuardEvent(message=message, caller=turn.caller)
-        )
-        if answer is None:
-            return None
-        if isinstance(answer, Ask):
-            if self._may_agree and await turn.reply.ask(answer.question):
-                return None
-            return _error("denied", "This message needs a person's word, which was not given.")
-        return _error("denied", answer.reason, answer.fix)
+    async def tell_later(self, event: StreamEvent) -> None:
+        """Tell the person something after the last event of the turn: with the next turn's first.
 
-    async def _begin(self, provider: str, model: str) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        turn = self.turn
-        await turn.emit(
-            TurnStarted(turn=turn.id, provider=provider, model=model, trust=turn.caller.trust)
-        )
-        await self._hooks.observe(
-            TurnBegan(turn=turn.id, conversation=turn.conversation, caller=turn.caller)
-        )
+        Where no event is shown it is a message of its own, at once.
+        """
+        if self.turn.reply.shows_events:
+            self._services.notices[self.turn.conversation] = event
+        else:
+            await self.tell(event)
 
-    async def _messages(self, parts: TurnParts) -> list[Message]:
-        history = self._history.messages(self.turn.key)
-        if not history:
-            for text in (await parts.prompt.docs()).notices:
-                await self.turn.emit(Noticed(code="workspace_docs", text=text))
-        base = await parts.prompt.message(parts.deferred)
-        return [base, date_note(self._clock.now()), *history, _user_message(self.turn)]
-
-    def _loop(self, parts: TurnParts) -> LoopSetup:
-        reply = self.turn.reply
-        return LoopSetup(
-            route=parts.route,
-            dispatch_step=parts.dispatch_step,
-            declare=parts.declare,
-            emit=self.turn.emit,
-            clock=self._clock,
-            run=self.turn.id,
-            max_steps=parts.max_steps,
-            approve=self._approve if self._may_agree and reply.can_ask else None,
-            prepare=self._prepare_request,
-            on_attempt=self._observe_attempt,
-            effort=parts.effort,
-            progress=self._progress,
-        )
-
-    @property
-    def _may_agree(self) -> bool:
-        """True when the writer's word counts where a guard asks: it asks the owner, not a guest."""
-        return self.turn.caller.trust == "operator"
-
-    async def _approve(self, call: ToolCall, question: str) -> bool:
-        return await self.turn.reply.ask(question)
-
-    async def _prepare_request(self, request: ChatRequest, step: int) -> ChatRequest:
-        event = ModelRequestEvent(request=request, caller=self.turn.caller, step=step)
-        return (await self._hooks.transform("pegboard_model_request", event)).request
-
-    async def _observe_attempt(self, attempt: ModelAttempt) -> None:
-        await self._hooks.observe(
+    async def observe_attempt(self, attempt: ModelAttempt) -> None:
+        """Count a request to a provider, and tell observers of it."""
+        turn, limits = self.turn, self._services.limits
+        if limits is not None:
+            await limits.spent(attempt, turn.caller, turn.id, turn.conversation)
+        await self._services.hooks.observe(
             ModelCalled(
                 provider=attempt.hop.name,
                 model=attempt.model,
@@ -224,90 +196,175 @@ class TurnRun:
             )
         )
 
-    async def _delivered(self, result: LoopResult) -> TurnOutcome:
-        sent = await self._deliver(result.text)
-        if sent is None:
-            # where a tool ended the turn, the last message holds results and no answer
-            said = result.messages if result.terminated else result.messages[:-1]
-            self._keep(said, markers.UNDELIVERED)
-            return self._not_sent(result.text)
-        await self._notice_trim(self._keep(result.messages))
-        return self._outcome(sent, "done")
+    async def _answered(self) -> Conclusion:
+        hooks = self._services.hooks
+        self.turn = await transformed(self.turn, hooks)
+        refused = await refusal(self.turn, hooks, self._services.approver(self.turn))
+        if refused is not None:
+            return self._failed(refused)
+        agents = self._agents = Succession(self.turn, self._services.prepare, self._services.clock)
+        parts = await agents.begin()
+        self.route = parts.route
+        primary = parts.route.primary
+        await self._begin(primary.name, primary.model)
+        await self._tell_what_waits()
+        self._user = agents.user = _user_message(self.turn)
+        result = await self._looped(agents, parts)
+        if result is None:
+            return self._failed(_late(parts.timeout_s or 0.0, self.turn.caller.agent))
+        if result.error is not None:
+            return self._without_answer(result)
+        if result.terminated and not result.text.strip():
+            return self._concluded("done", messages=self._kept(result.messages, markers.BESIDE))
+        # where a tool ended the turn, the last message holds results and no answer
+        answered = not result.terminated
+        messages_kept = self._kept(result.messages)
+        return self._concluded("done", result.text, messages=messages_kept, answered=answered)
 
-    async def _closed_without(self, result: LoopResult) -> TurnOutcome:
+    async def _looped(self, agents: Succession, parts: TurnParts) -> LoopResult | None:
+        """Return what the loop came to; None when the turn took longer than it may."""
+        how = ENDED
+        limit = math.inf if parts.timeout_s is None else parts.timeout_s
+        try:
+            with anyio.move_on_after(limit):
+                return await run_loop(self._loop(parts), await self._messages(agents, parts))
+            return None
+        except anyio.get_cancelled_exc_class():
+            how = STOPPED
+            raise
+        finally:
+            agents.close(how)
+
+    async def _begin(self, provider: str, model: str) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        turn = self.turn
+        await turn.emit(
+            TurnStarted(turn=turn.id, provider=provider, model=model, trust=turn.caller.trust)
+        )
+        await self._services.hooks.observe(
+            TurnBegan(turn=turn.id, conversation=turn.conversation, caller=turn.caller)
+        )
+
+    async def _tell_what_waits(self) -> None:
+        """Tell, where events are shown, what there is to tell of earlier turns."""
+        turn, services = self.turn, self._services
+        if turn.begun is None or not turn.reply.shows_events:
+            return
+        notice = services.notices.pop(turn.conversation, None)
+        if notice is not None:
+            await turn.emit(notice)
+        if await services.store.doubtful(turn.conversation):
+            parts = await services.store.doubtful(turn.conversation, settle=True)
+            if parts:
+                await turn.emit(Noticed(code=doubt.CODE, text=doubt.sentence(parts)))
+
+    async def _messages(self, agents: Succession, parts: TurnParts) -> list[Message]:
+        agents.before = await self._before(parts)
+        if not agents.before:
+            for text in (await parts.prompt.docs()).notices:
+                await self.turn.emit(Noticed(code="workspace_docs", text=text))
+        return await agents.messages()
+
+    async def _hand_over(self, control: Handoff) -> Successor:
+        assert self._agents is not None, "only an agent that has the turn hands it over"
+        successor = await self._agents.hand_over(control)
+        self.turn = self._agents.turn
+        return successor
+
+    async def _before(self, parts: TurnParts) -> Sequence[Message]:
+        """Return what was said before, made shorter first where that is needed."""
+        turn, services = self.turn, self._services
+        if turn.begun is None:
+            return ()
+        compactor = services.compactor
+        # an attempt that goes on must find what the one before it found
+        if compactor is not None and not turn.taken_up:
+            made = await compactor.preflight(
+                turn.conversation,
+                parts.route,
+                self.tell,
+                added=message_tokens(_user_message(turn)),
+                on_attempt=self.observe_attempt,
+            )
+            if made:
+                services.history.forget(turn.conversation)
+        return await services.history.before(turn.begun.turn)
+
+    def _loop(self, parts: TurnParts) -> LoopSetup:
+        return LoopSetup(
+            route=parts.route,
+            dispatch_step=parts.dispatch_step,
+            declare=parts.declare,
+            emit=self.turn.emit,
+            clock=self._services.clock,
+            run=self.turn.id,
+            max_steps=parts.max_steps,
+            approve=self._services.approver(self.turn),
+            prepare=self._prepare_request,
+            on_attempt=self.observe_attempt,
+            effort=parts.effort,
+            journal=self.turn.journal,
+            digests=parts.digests,
+            hand_over=self._hand_over,
+            progress=self._progress,
+        )
+
+    async def _prepare_request(self, request: ChatRequest, step: int) -> ChatRequest:
+        event = ModelRequestEvent(request=request, caller=self.turn.caller, step=step)
+        return (await self._services.hooks.transform("pegboard_model_request", event)).request
+
+    async def _emit(self, event: StreamEvent) -> None:
+        if isinstance(event, UsageReported):
+            self._tokens = int(event.usage["input"]) + int(event.usage["output"])
+        await self._to(event)
+
+    def _without_answer(self, result: LoopResult) -> Conclusion:
         error = result.error or {}
         if error.get("code") == "empty_completion" and self.turn.reply.sent:
             # what a tool sent was the reply
-            self._keep(result.messages, markers.BESIDE)
-            return self._outcome("", "done")
-        overflowed = "context_overflow" in (error.get("code"), error.get("kind"))
-        if not overflowed:
-            self._keep(result.messages, markers.failed(result.text))
-        self._kept = True
-        return await self._fail(error)
+            return self._concluded("done", messages=self._kept(result.messages, markers.BESIDE))
+        if "context_overflow" in (error.get("code"), error.get("kind")):
+            self._user = None  # kept, it would make every later turn overflow as well
+        return self._failed(error)
 
-    async def _crashed(self) -> TurnOutcome:
+    def crashed(self) -> Conclusion:
+        """Return the conclusion of a turn that a fault of ours ended, and log the exception."""
         _log.exception("turn %s of %s failed", self.turn.id, self.turn.conversation)
-        return await self._fail(_error("internal", INTERNAL))
+        return self._failed(failure("internal", INTERNAL))
 
-    async def _fail(self, error: dict[str, Any]) -> TurnOutcome:
-        error = {
-            key: self._redact(value) if isinstance(value, str) else value
-            for key, value in error.items()
+    def _failed(self, error: Mapping[str, Any]) -> Conclusion:
+        redact = self._services.redact
+        told = {
+            key: redact(value) if isinstance(value, str) else value
+            for key, value in json.loads(json.dumps(dict(error), default=str)).items()
         }
-        self._keep(self._progress.messages, markers.failed(error["message"]))
         text = ""
         if not self.turn.reply.shows_events:
-            text = (
-                await self._deliver(" ".join(filter(None, (error["message"], error["fix"])))) or ""
-            )
-        return self._outcome(text, "failed", error)
+            text = " ".join(filter(None, (told["message"], told["fix"])))
+        messages = self._kept(self._progress.messages, markers.failed(told["message"]))
+        return self._concluded("failed", text, messages=messages, error=told)
 
-    async def _deliver(self, text: str) -> str | None:
-        """Send a reply and return it as it was sent; None when the channel failed."""
-        turn = self.turn
-        event = MessageOutEvent(message=turn.reply.message(text), caller=turn.caller)
-        message = (await self._hooks.transform("pegboard_message_out", event)).message
-        # a turn that was stopped meanwhile ends here and sends nothing
-        await anyio.lowlevel.checkpoint()
-        if not message.text.strip() and not message.attachments:
-            return message.text
-        try:
-            await turn.reply.deliver(message)
-        except Exception as error:
-            channel = turn.message.channel
-            _log.warning("channel %s could not deliver a reply: %s", channel, one_line(error))
-            _log.info("the reply was not delivered", exc_info=error)
-            return None
-        return message.text
+    def _kept(
+        self, messages: Sequence[Message], marker: Message | None = None
+    ) -> tuple[Message, ...]:
+        """Return what the history keeps: nothing of what never became a request to a model."""
+        if self._user is None:
+            return ()
+        return (self._user, *messages, *(() if marker is None else (marker,)))
 
-    def _not_sent(self, text: str) -> TurnOutcome:
-        error = _error("delivery_failed", "The reply could not be delivered.")
-        return self._outcome(text, "failed", error)
-
-    def _keep(self, messages: Sequence[Message], marker: Message | None = None) -> int:
-        """Add the turn to the history, once, and return how many old turns had to go."""
-        if self._kept or self._user is None:
-            return 0
-        self._kept = True
-        closing = () if marker is None else (marker,)
-        return self._history.commit(self.turn.key, (self._user, *messages, *closing))
-
-    async def _notice_trim(self, dropped: int) -> None:
-        if dropped:
-            text = "Older parts of this conversation were dropped to stay within its limit."
-            await self.turn.emit(Noticed(code="history_trimmed", text=text))
-
-    def _outcome(self, text: str, status: str, error: dict[str, Any] | None = None) -> TurnOutcome:
+    def _concluded(self, status: Any, text: str = "", **facts: Any) -> Conclusion:
         progress = self._progress
-        return TurnOutcome(
-            text=text,
+        return Conclusion(
             status=status,
+            text=text,
             steps=progress.steps,
             usage=progress.usage,
-            error=error,
             tool_calls=progress.tool_calls,
             tool_failures=progress.tool_failures,
+            tokens=self._tokens or None,  # nobody has counted none
+            **facts,
         )
 
 
@@ -318,5 +375,9 @@ def _user_message(turn: Turn) -> Message:
     return Message("user", tuple(parts))
 
 
-def _error(code: str, message: str, fix: str | None = None) -> dict[str, Any]:
-    return {"code": code, "message": message, "fix": fix}
+def _late(seconds: float, agent: str) -> dict[str, Any]:
+    return failure(
+        "time_limit",
+        f"I was still at work after {seconds:g} s, which is all the time that I have.",
+        f"Ask for less at once, or raise timeout_s in the section [agents.{agent}].",
+    )

@@ -1,69 +1,132 @@
-"""Run turns: each conversation's in order, different conversations side by side."""
+"""Run turns: what comes in is kept, answered once, and its reply delivered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
 
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, Emit, TurnOutcome
-from pegboard.contracts.clock import Clock
+from pegboard.contracts.engine import Lease, Outcome
 from pegboard.contracts.message import InboundMessage
+from pegboard.contracts.turn import (
+    OPEN_STATES,
+    Incoming,
+    Receipt,
+    Source,
+    TurnRecord,
+    TurnRef,
+)
+from pegboard.contracts.wire import CALLER, INBOUND
 from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
-from pegboard.conversations.lanes import Lanes
-from pegboard.turns.commands import ChatCommand, ChatCommands, parse_command
-from pegboard.turns.reply import ASK_TIMEOUT_S, ChannelReply, emitter
+from pegboard.turns.attempt import FINISH_S
+from pegboard.turns.commands import ChatCommand, ChatCommands
+from pegboard.turns.control import Conversation
+from pegboard.turns.handler import MAX_ATTEMPTS, TurnHandler, ended_as
+from pegboard.turns.live import LiveTurn, LiveTurns
+from pegboard.turns.open_channels import OpenChannels
+from pegboard.turns.reply import ChannelReply, emitter
 from pegboard.turns.run import TurnRun
-from pegboard.turns.setup import Hooks, PrepareTurn, Turn
+from pegboard.turns.setup import Hooks, Turn, TurnServices
 
-FINISH_S: Final = 5.0
-"""How long a cancelled turn may take to close its history and its events."""
+LOOK_S: Final = 5.0
+"""Seconds between two looks whether another host has ended a turn that somebody here waits for."""
 
 
 class TurnRunner:
-    """Joins conversations with the agent: queue, history, loop, delivery, commit.
+    """Joins conversations with the agent: keeps what comes in, has it answered, tells of the end.
 
     Args:
-        prepare: Returns what the host provides for a turn.
-        hooks: Behaviour hooks.
-        clock: Time.
-        new_id: Returns a new id for a turn.
-        history: What was said in each conversation.
+        services: What all turns share.
+        channels: The channels that this host runs.
+        new_id: Returns a new id for a turn, sortable by time.
         commands: Answers chat commands where the channel has them, or None.
-        ask_timeout_s: Seconds to wait for a person's word; silence is a no.
-        redact: Takes secrets out of the errors that people read.
+        max_attempts: How often a turn may be begun without an end.
     """
 
     def __init__(
         self,
+        services: TurnServices,
+        channels: OpenChannels,
         *,
-        prepare: PrepareTurn,
-        hooks: Hooks,
-        clock: Clock,
         new_id: Callable[[], str],
-        history: History | None = None,
         commands: ChatCommands | None = None,
-        ask_timeout_s: float = ASK_TIMEOUT_S,
-        redact: Callable[[str], str] = str,
+        max_attempts: int = MAX_ATTEMPTS,
     ) -> None:
-        self.history = History() if history is None else history
-        self.hooks = hooks
-        self._prepare = prepare
-        self._clock = clock
+        self.services = services
+        self.channels = channels
+        self.commands = commands
         self._new_id = new_id
-        self._commands = commands
-        self._ask_timeout_s = ask_timeout_s
-        self._redact = redact
-        self._lanes = Lanes()
-        self._active: dict[ConversationKey, anyio.CancelScope] = {}
+        self._ended: TurnOutcome | None = None
+        self._live = LiveTurns()
+        self._handler = TurnHandler(
+            services,
+            channels,
+            self._live,
+            commands=commands,
+            control=self._control,
+            max_attempts=max_attempts,
+        )
+
+    @property
+    def history(self) -> History:
+        """What was said in each conversation."""
+        return self.services.history
+
+    @property
+    def hooks(self) -> Hooks:
+        """The behaviour hooks of all plugins."""
+        return self.services.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self.services.hooks = hooks
 
     @property
     def active(self) -> tuple[ConversationKey, ...]:
-        """The conversations in which a turn runs now."""
-        return tuple(self._active)
+        """The conversations in which a turn runs here now."""
+        return tuple(ConversationKey.read(ref.key) for ref in self._live.running)
+
+    async def receive(
+        self,
+        message: InboundMessage,
+        channel: Channel | None,
+        caller: Caller,
+        *,
+        emit: Emit | None = None,
+        source: Source = "message",
+        background: bool = False,
+    ) -> Receipt:
+        """Keep a message and return: a turn answers it, by this host or the next.
+
+        A chat command is answered now, unless it is one that is queued.
+
+        Args:
+            message: What came in.
+            channel: Where it came from and the reply goes; None when no person wrote it, so that it
+                is no command, and the channel of its name delivers the reply once it runs.
+            caller: Whom the turn acts for, as the host stamped it.
+            emit: Takes the events of the turn, beside the channel's own `stream`.
+            source: What the turn answers.
+            background: True when nobody waits for it.
+
+        Raises:
+            StoreError: When it can't be kept.
+        """
+        key = ConversationKey.of(message, caller.agent)
+        command = self._command(message, channel, caller)
+        if command is not None and channel is not None:
+            turn = self._turn(key, message, channel, caller, emit)
+            await self._answer_command(turn, command, channel)
+            return Receipt(ref=TurnRef(turn=turn.id, key=key.text, seq=0, channel=message.channel))
+        live = LiveTurn(sinks=[emit] if emit else [])
+        receipt, _ = await self._kept(
+            key, message, caller, live, source=source, background=background
+        )
+        return receipt
 
     async def run(
         self,
@@ -76,102 +139,229 @@ class TurnRunner:
         """Answer a message and return how that ended; the reply was then sent to the channel.
 
         Waits for the turns that came before in the same conversation. Cancelling this call cancels
-        the turn: nothing more is delivered, and the history says that it was stopped.
+        the turn: nothing more is delivered, and the history says that it was stopped. What came in
+        before is answered once: this waits for that turn, or returns how it ended.
 
         Args:
             message: What came in.
             channel: Where it came from and the reply goes.
             caller: Whom the turn acts for, as the host stamped it.
             emit: Takes the events of the turn, beside the channel's own `stream`.
+
+        Raises:
+            StoreError: When it can't be kept.
         """
-        turn = self._turn(message, channel, caller, emit)
-        if self._commands is not None and channel.info.slash_commands:
-            command = parse_command(message.text)
-            if command is not None:
-                return await self._answer_command(turn, command, self._commands)
-        async with self._lanes.place(turn.key):
-            return await self._answer(turn)
+        key = ConversationKey.of(message, caller.agent)
+        command = self._command(message, channel, caller)
+        if command is not None:
+            turn = self._turn(key, message, channel, caller, emit)
+            return await self._answer_command(turn, command, channel)
+        live = LiveTurn(channel=channel, sinks=[emit] if emit else [], waited=True)
+        receipt, live = await self._kept(key, message, caller, live)
+        return await self._awaited(receipt, live)
+
+    async def handle(self, ref: TurnRef, lease: Lease) -> Outcome:
+        """Run a turn that the engine delivers."""
+        return await self._handler.handle(ref, lease)
 
     async def stop(self, key: ConversationKey) -> bool:
-        """Stop the turn that runs in a conversation, and return True when there was one."""
-        scope = self._active.get(key)
-        if scope is None:
-            return False
-        scope.cancel()
-        return True
+        """Stop the turn of a conversation that was begun, and return True when there was one."""
+        stopped = await self.services.store.ask_to_stop(key.text)
+        await self.services.engine.poke(key.text)
+        return bool(stopped)
 
     async def new(self, key: ConversationKey) -> None:
-        """Stop the turn that runs in a conversation and forget what was said in it."""
-        await self.stop(key)
-        async with self._lanes.place(key):
-            self.history.clear(key)
+        """Begin a conversation anew: what is open in it is stopped, what was said is forgotten."""
+        services = self.services
+        stopped = await services.store.new_epoch(key.text, now=services.clock.now())
+        services.history.forget(key.text)
+        for ref in stopped:
+            record = await services.store.turn(ref.turn)
+            if record is None or record.state not in OPEN_STATES:
+                self._live.end(ref.turn, TurnOutcome(text="", status="cancelled"))
+        await services.engine.poke(key.text)
 
-    async def _answer(self, turn: Turn) -> TurnOutcome:
-        run = self._run(turn)
-        outcome: TurnOutcome | None = None
-        scope = self._active[turn.key] = anyio.CancelScope()
+    async def open_turns(self, key: ConversationKey) -> Sequence[TurnRecord]:
+        """Return the turns of a conversation that have not ended, in order."""
+        return await self._records(lambda ref: ref.key == key.text)
+
+    async def background_turns(self, key: ConversationKey) -> Sequence[TurnRecord]:
+        """Return the open turns of a chat that nobody waits for."""
+
+        def of_chat(ref: TurnRef) -> bool:
+            if not ref.background:
+                return False
+            other = ConversationKey.read(ref.key)
+            return (other.channel, other.chat) == (key.channel, key.chat)
+
+        return await self._records(of_chat)
+
+    async def submit_background(
+        self, key: ConversationKey, message: InboundMessage, caller: Caller
+    ) -> Receipt:
+        """Let a request be answered beside a conversation; the reply goes to the same chat.
+
+        Raises:
+            StoreError: When it can't be kept.
+        """
+        id = self._new_id()
+        beside = ConversationKey(key.channel, key.chat, f"{key.thread}~{id}", key.agent)
+        receipt, _ = await self._kept(beside, message, caller, LiveTurn(), background=True, turn=id)
+        return receipt
+
+    def hand_on(self) -> None:
+        """Hand on, from now on, every turn that is cut off: this host goes down."""
+        self._handler.handing_on = True
+
+    def let_go(self, outcome: TurnOutcome) -> None:
+        """Tell who waits, and who comes from now on, that no more turns run here."""
+        self._ended = outcome
+        self._live.end_all(outcome)
+
+    def _command(
+        self, message: InboundMessage, channel: Channel | None, caller: Caller
+    ) -> ChatCommand | None:
+        """Return the command that is answered at once, or None."""
+        if self.commands is None or channel is None:
+            return None
+        slash_commands = channel.info.slash_commands
+        command = self.commands.parse(message.text, slash_commands=slash_commands)
+        if command is None or not self.commands.bypasses(command, caller):
+            return None
+        return command
+
+    async def _kept(
+        self,
+        key: ConversationKey,
+        message: InboundMessage,
+        caller: Caller,
+        live: LiveTurn,
+        *,
+        source: Source = "message",
+        background: bool = False,
+        turn: str = "",
+    ) -> tuple[Receipt, LiveTurn]:
+        """Keep what came in; return its receipt, and what follows its turn here."""
+        services = self.services
+        incoming = Incoming(
+            turn=turn or self._new_id(),
+            key=key.text,
+            channel=message.channel,
+            chat=message.chat,
+            thread=message.thread,
+            agent=key.agent,
+            external_id=message.external_id,
+            source=source,
+            background=background,
+            message=INBOUND.write(message),
+            caller=CALLER.write(caller),
+            at=services.clock.now(),
+        )
+        if live.sinks or live.waited:  # before anybody can begin it
+            self._live.follow(incoming.turn, live)
         try:
-            with scope:
-                outcome = await run.answer()
-        finally:
-            del self._active[turn.key]
-            outcome = outcome or run.stopped()
-            with anyio.move_on_after(FINISH_S, shield=True):
-                await run.finish(outcome)
-        return outcome
+            with anyio.CancelScope(shield=True):  # either it is kept, or nobody is told so
+                receipt = await services.store.ingest(incoming)
+                await services.engine.submit(receipt.ref)
+        except BaseException:
+            self._live.end(incoming.turn, TurnOutcome(text="", status="failed"))
+            raise
+        if receipt.duplicate:
+            live = self._joined(incoming.turn, receipt.ref, live)
+        return receipt, live
+
+    def _joined(self, own: str, ref: TurnRef, live: LiveTurn) -> LiveTurn:
+        """Let who handed in a message again follow the turn that it got the first time."""
+        self._live.end(own, TurnOutcome(text=""))
+        first = self._live.get(ref.turn)
+        if first is not None:
+            first.sinks.extend(live.sinks)
+            return first
+        return LiveTurn()
+
+    async def _awaited(self, receipt: Receipt, live: LiveTurn) -> TurnOutcome:
+        """Return how a turn ended, wherever it runs."""
+        ref = receipt.ref
+        if self._ended is not None:
+            return self._ended
+        pause = 0.0 if receipt.duplicate else LOOK_S  # a turn from before may be over
+        try:
+            while live.outcome is None:
+                with anyio.move_on_after(pause):
+                    await live.ended.wait()
+                pause = LOOK_S
+                if live.outcome is None and live.scope is None and await self._over(ref):
+                    outcome = await ended_as(self.services.store, ref)
+                    self._live.end(ref.turn, outcome)
+                    return outcome
+        except anyio.get_cancelled_exc_class():
+            if live.waited and not receipt.duplicate:
+                with anyio.move_on_after(FINISH_S, shield=True):
+                    await self._given_up(ref, live)
+            raise
+        return live.outcome
+
+    async def _over(self, ref: TurnRef) -> bool:
+        record = await self.services.store.turn(ref.turn)
+        return record is None or record.state not in OPEN_STATES
+
+    async def _given_up(self, ref: TurnRef, live: LiveTurn) -> None:
+        """Stop a turn whose waiting call was cancelled; one that never began never does."""
+        if self._handler.handing_on:
+            return
+        live.given_up = True
+        if live.scope is not None:
+            live.scope.cancel()
+            await live.ended.wait()
+            return
+        record = await self.services.store.turn(ref.turn)
+        if record is not None and record.state == "waiting":
+            await self.stop(ConversationKey.read(ref.key))
 
     async def _answer_command(
-        self, turn: Turn, command: ChatCommand, commands: ChatCommands
+        self, turn: Turn, command: ChatCommand, channel: Channel
     ) -> TurnOutcome:
-        run = self._run(turn)
-        outcome: TurnOutcome | None = None
+        assert self.commands is not None
+        commands, run = self.commands, TurnRun(turn, self.services)
+        outcome = TurnOutcome(text="", status="cancelled")
         try:
-            outcome = await run.say(
-                lambda: commands.run(command, turn.caller, _Control(self, turn.key))
+            conclusion = await run.say(
+                lambda: commands.run(
+                    command, turn.caller, turn.message, self._control(turn, channel)
+                )
             )
+            outcome = await run.deliver(conclusion.outcome)
         finally:
-            outcome = outcome or run.stopped()
             with anyio.move_on_after(FINISH_S, shield=True):
                 await run.finish(outcome)
         return outcome
 
-    def _run(self, turn: Turn) -> TurnRun:
-        return TurnRun(
-            turn,
-            prepare=self._prepare,
-            hooks=self.hooks,
-            history=self.history,
-            clock=self._clock,
-            redact=self._redact,
-        )
-
     def _turn(
-        self, message: InboundMessage, channel: Channel, caller: Caller, emit: Emit | None
+        self,
+        key: ConversationKey,
+        message: InboundMessage,
+        channel: Channel,
+        caller: Caller,
+        emit: Emit | None,
     ) -> Turn:
         reply = ChannelReply(
-            channel, message, present=caller.attended, ask_timeout_s=self._ask_timeout_s
+            channel, message, present=caller.attended, ask_timeout_s=self.services.ask_timeout_s
         )
+        id = self._new_id()
+        watch = self.services.watcher(key.text, id)
         return Turn(
-            id=self._new_id(),
-            key=ConversationKey.of(message),
+            id=id,
+            key=key,
             message=message,
             caller=caller,
             reply=reply,
-            emit=emitter(channel, message.chat, emit),
+            emit=emitter(channel, message.chat, [emit] if emit else [], watch),
         )
 
+    def _control(self, turn: Turn, channel: Channel) -> Conversation:
+        return Conversation(self, turn)
 
-class _Control:
-    """The conversation as a chat command may touch it."""
-
-    def __init__(self, runner: TurnRunner, key: ConversationKey) -> None:
-        self._runner = runner
-        self._key = key
-
-    async def stop(self) -> bool:
-        """Stop the turn that runs."""
-        return await self._runner.stop(self._key)
-
-    async def new(self) -> None:
-        """Stop the turn that runs and forget what was said."""
-        await self._runner.new(self._key)
+    async def _records(self, wanted: Callable[[TurnRef], bool]) -> Sequence[TurnRecord]:
+        store = self.services.store
+        found = [await store.turn(ref.turn) for ref in await store.open_turns() if wanted(ref)]
+        return [record for record in found if record is not None]

@@ -1,0 +1,236 @@
+"""What an engine calls for every turn it delivers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from pegboard.channels.outbox_sender import pieces
+from pegboard.contracts.approval import Suspended
+from pegboard.contracts.channel import Channel, TurnOutcome
+from pegboard.contracts.engine import After, Later, Lease, Outcome
+from pegboard.contracts.errors import StoreError
+from pegboard.contracts.store import Store
+from pegboard.contracts.stream import Noticed
+from pegboard.contracts.turn import Begun, NotBegun, OutboxPart, TurnRecord, TurnRef
+from pegboard.contracts.wire import CALLER, INBOUND, MESSAGE, WireError
+from pegboard.conversations.key import ConversationKey
+from pegboard.turns.attempt import FINISH_S, Attempt, Doorbell
+from pegboard.turns.commands import ChatCommands, ConversationControl
+from pegboard.turns.conclusion import Conclusion, reply_forms
+from pegboard.turns.live import LiveTurn, LiveTurns
+from pegboard.turns.open_channels import OpenChannels
+from pegboard.turns.reply import ChannelReply, emitter
+from pegboard.turns.run import TurnRun
+from pegboard.turns.setup import Turn, TurnServices
+
+MAX_ATTEMPTS: Final = 3
+GIVEN_UP: Final = (
+    "I could not finish this request: the host was stopped each time it was at work on it. It is "
+    "given up now; send it again if you still need it."
+)
+_log = logging.getLogger(__name__)
+
+
+class TurnHandler:
+    """Runs the turns that an engine delivers.
+
+    Args:
+        services: What all turns share.
+        channels: The channels that this host runs.
+        live: What this process holds of turns.
+        commands: Chat commands, or None.
+        control: Returns what commands may do to a conversation.
+        max_attempts: How often a turn may be begun without an end.
+    """
+
+    def __init__(
+        self,
+        services: TurnServices,
+        channels: OpenChannels,
+        live: LiveTurns,
+        *,
+        commands: ChatCommands | None,
+        control: Callable[[Turn, Channel], ConversationControl],
+        max_attempts: int = MAX_ATTEMPTS,
+    ) -> None:
+        self.handing_on = False
+        """True once this host goes down and hands on what it has not finished."""
+        self._services = services
+        self._channels = channels
+        self._live = live
+        self._commands = commands
+        self._control = control
+        self._max_attempts = max_attempts
+
+    async def handle(self, ref: TurnRef, lease: Lease) -> Outcome:
+        """Run a turn, or say why not now.
+
+        Raises:
+            StoreError: When the store can't be read or written; the turn is as it was.
+        """
+        live = self._live.begun(ref)
+        channel = live.channel or self._channels.of(ref)
+        if channel is None:  # it has gone since; who opens it again takes up its turns
+            self._live.leave(ref.turn)
+            return After.FENCED
+        bell = Doorbell()
+        lease.poked = bell.ring  # from before it is begun: then nobody's wish is missed
+        store, now = self._services.store, self._services.clock.now()
+        begun = await store.begin(ref.turn, now=now, max_attempts=self._max_attempts)
+        if isinstance(begun, NotBegun):
+            return await self._not_begun(ref, begun, channel, live)
+        try:
+            outcome = await self._begun(begun, channel, live, bell)
+        except WireError as error:
+            await self._unreadable(begun, error)
+            return After.DONE
+        except BaseException:
+            # what was not ended must not stay begun: as long as this host lives nobody could end it
+            with anyio.CancelScope(shield=True), suppress(StoreError):
+                await store.release(ref.turn, begun.turn.fence)
+            raise
+        if outcome is After.FENCED:
+            self._live.leave(ref.turn)
+        return outcome
+
+    async def _begun(
+        self, begun: Begun, channel: Channel, live: LiveTurn, bell: Doorbell
+    ) -> Outcome:
+        turn = self._turn(begun.turn, channel, live)
+        turn = replace(turn, begun=begun, journal=self._services.journal(begun))
+        attempt: Attempt | None = None
+        try:
+            with self._services.leased(turn.caller) as caller:
+                own = replace(turn, caller=caller)
+                run = TurnRun(own, self._services, told=live.told.began)
+                attempt = Attempt(
+                    run,
+                    begun,
+                    channel,
+                    live,
+                    self._services,
+                    conclude=lambda run: self._conclude(run, channel),
+                )
+                outcome = await attempt.run(bell, handing_on=lambda: self._hands_on(live))
+        finally:
+            if attempt is not None and attempt.ended is not None:
+                self._live.end(turn.id, attempt.ended.outcome)
+        await attempt.compact()
+        return outcome
+
+    def _hands_on(self, live: LiveTurn) -> bool:
+        """Tell whether a turn that is cut off is handed on: nobody here waits for its end."""
+        return self.handing_on or not live.waited
+
+    async def _conclude(self, run: TurnRun, channel: Channel) -> Conclusion:
+        turn, commands = run.turn, self._commands
+        slash_commands = channel.info.slash_commands
+        command = None
+        if commands is not None:
+            command = commands.parse(turn.message.text, slash_commands=slash_commands)
+        if commands is None or command is None:
+            await self._within_limits(run)
+            return await run.answer()
+        control = self._control(turn, channel)
+        return await run.say(lambda: commands.run(command, turn.caller, turn.message, control))
+
+    async def _within_limits(self, run: TurnRun) -> None:
+        """Let a turn wait for which there is no room now; its sender is told so once.
+
+        Raises:
+            Suspended: When it has to wait.
+        """
+        turn, limits = run.turn, self._services.limits
+        if limits is None or turn.taken_up:
+            return
+        now = self._services.clock.now()
+        held = await limits.held(turn.caller, turn.message, now, turn=turn.id)
+        if held is None:
+            return
+        if held.sentence:
+            await run.tell(Noticed(code="limit", text=held.sentence))
+        raise Suspended(held.until)
+
+    async def _not_begun(
+        self, ref: TurnRef, answer: NotBegun, channel: Channel, live: LiveTurn
+    ) -> Outcome:
+        if answer.why == "busy":
+            return After.BUSY
+        if answer.why == "later":
+            return Later(answer.at)
+        if answer.why == "dead" and answer.turn is not None:
+            await self._give_up(answer.turn, channel, live)
+        self._live.end(ref.turn, await ended_as(self._services.store, ref))
+        return After.DONE
+
+    async def _give_up(self, record: TurnRecord, channel: Channel, live: LiveTurn) -> None:
+        """Tell the person, once, that a turn is given up."""
+        error = {"code": "turn_dead", "message": GIVEN_UP, "fix": None, **(record.error or {})}
+        error["message"] = GIVEN_UP
+        _log.warning("turn %s was begun %d times and is given up", record.ref.turn, record.attempts)
+        run = TurnRun(self._turn(record, channel, live), self._services)
+        shown = run.turn.reply.shows_events
+        conclusion = Conclusion(status="failed", text="" if shown else GIVEN_UP, error=error)
+        if conclusion.text:
+            store, ref = self._services.store, record.ref
+            message = run.turn.reply.message(conclusion.text)
+            forms = reply_forms(conclusion, pieces(message, channel.info.max_chars, ref.turn))
+            await store.reply(ref.turn, record.fence, forms, now=self._services.clock.now())
+            parts = [
+                OutboxPart(turn=ref.turn, part=number, key=ref.key, message=form)
+                for number, form in enumerate(forms)
+            ]
+            await self._services.sender.send(record.fence, parts, channel)
+        with anyio.move_on_after(FINISH_S):
+            await run.finish(conclusion.outcome)
+        self._live.end(record.ref.turn, conclusion.outcome)
+
+    async def _unreadable(self, begun: Begun, error: WireError) -> None:
+        """End a turn that this version of the host can't read."""
+        record = begun.turn
+        _log.error("turn %s can't be read: %s", record.ref.turn, error)
+        await self._services.store.finish(
+            record.ref.turn,
+            record.fence,
+            state="failed",
+            now=self._services.clock.now(),
+            error=error.to_dict(),
+        )
+        outcome = TurnOutcome(text="", status="failed", error=error.to_dict())
+        self._live.end(record.ref.turn, outcome)
+
+    def _turn(self, record: TurnRecord, channel: Channel, live: LiveTurn) -> Turn:
+        message, caller = INBOUND.read(record.message), CALLER.read(record.caller)
+        watch = self._services.watcher(record.ref.key, record.ref.turn)
+        return Turn(
+            id=record.ref.turn,
+            key=ConversationKey.read(record.ref.key),
+            message=message,
+            caller=caller,
+            reply=ChannelReply(
+                channel,
+                message,
+                present=caller.attended,
+                ask_timeout_s=self._services.ask_timeout_s,
+            ),
+            emit=live.told.through(emitter(channel, message.chat, live.sinks, watch)),
+        )
+
+
+async def ended_as(store: Store, ref: TurnRef) -> TurnOutcome:
+    """Return how a turn ended that this process did not end; `cancelled` when it was erased."""
+    record = await store.turn(ref.turn)
+    if record is None or record.state == "cancelled":
+        return TurnOutcome(text="", status="cancelled")
+    said = [turn for turn in await store.messages(ref.key) if turn.turn == ref.turn]
+    messages = [MESSAGE.read(message) for turn in said for message in turn.messages]
+    answer = messages[-1].text if messages and messages[-1].role == "assistant" else ""
+    if record.state == "done":
+        return TurnOutcome(text=answer)
+    return TurnOutcome(text="", status="failed", error=dict(record.error or {}))
