@@ -53,13 +53,14 @@ async def test_a_name_is_answered_alike_with_and_without_the_package(
 async def test_trying_names_until_the_breaker_opens_tells_nothing_either(
     host: HostFactory,
 ) -> None:
-    config = {"autonomy.profile": "unattended", "autonomy.denial_breaker": 2}
+    config = {"autonomy.profile": "unattended", "autonomy.denial_breaker": 3}
     seen = []
     for inline in ({}, {"own": own}):
         model = ScriptedModel([Call("diary"), Call("diary"), Call("diary"), "done"])
         async with host(inline=inline, model=model, config=config) as world:
             caller = world.host.local_caller(as_guest=True)
-            message = InboundMessage(channel="test", chat="c", sender="p", text="go")
+            chat = f"c{len(seen)}"  # each a conversation of its own
+            message = InboundMessage(channel="test", chat=chat, sender="p", text="go")
             await world.host.submit(message, world.desk, caller=caller)
         seen.append(
             [

@@ -12,6 +12,7 @@ import pytest
 from pegboard import Plugin
 from pegboard.contracts.errors import PluginError
 from pegboard.host import instances as instances_module
+from pegboard.plugins.decision import kinds
 from pegboard.testing import HostFactory
 
 pytestmark = pytest.mark.anyio
@@ -218,9 +219,9 @@ async def test_what_a_plugin_made_is_not_used_after_its_lifespan_has_failed(host
     [
         ({}, "There is no provider named 'x'. There is: offline.", "pegboard plugins list"),
         (
-            {"providers": {"x": {"type": "openai"}}},
-            "the provider type 'openai' is brought by pegboard-provider-openai",
-            "pip install pegboard-provider-openai",
+            {"providers": {"x": {"type": "strange"}}},
+            "the provider type 'strange' is brought by pegboard-provider-strange",
+            "pip install pegboard-provider-strange",
         ),
         (
             {"providers": {"x": {"type": "offlin"}}},
@@ -235,8 +236,15 @@ async def test_what_a_plugin_made_is_not_used_after_its_lifespan_has_failed(host
     ],
 )
 async def test_an_instance_that_is_not_there_says_why(
-    host: HostFactory, config: dict[str, Any], words: str, fix: str
+    host: HostFactory,
+    config: dict[str, Any],
+    words: str,
+    fix: str,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    # every type that we ship may be installed here
+    packages = {"provider": {"strange": "pegboard-provider-strange"}}
+    monkeypatch.setattr(kinds, "TYPE_PACKAGES", packages)
     async with host("provider-offline", config=config) as world:
         with pytest.raises(PluginError) as caught:
             await world.host.instance("provider", "x")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+
 import pytest
 
 from pegboard import Plugin, RunSpec, ToolContext
+from pegboard.store.audit_log import records
+from pegboard.store.sqlite import FILE_NAME, open_for_reading
 from pegboard.testing import Call, HostFactory, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +21,7 @@ boss = Plugin(summary="Has others work")
 async def delegate(ctx: ToolContext, ask_for: str) -> str:
     """Start a run."""
     wanted = None if ask_for == "all" else tuple(ask_for.split())
-    result = await ctx.runs.start(RunSpec(prompt="work", capabilities=wanted))
+    result = await ctx.runs.start(RunSpec(prompt="work", capabilities=wanted, without=()))
     return f"{result.status}: {result.text}"
 
 
@@ -79,19 +84,58 @@ async def test_without_the_capability_no_run_is_started(host: HostFactory):
         assert "told by the profile" in (await world.call("tell")).text
 
 
-async def test_an_unattended_run_stops_after_refusals_in_a_row(host: HostFactory):
-    model = ScriptedModel([Call("set_option"), Call("set_option"), Call("look"), "I give up"])
-    config = {
-        "autonomy.profile": "unattended",
-        "autonomy.denial_breaker": 2,
-        "tools.excluded": ["set_option"],
-    }
-    async with host(inline=INLINE, model=model, config=config) as world:
-        assert (await world.ask("go")).text == "I give up"
-        assert "refused too often in a row" in results(model)
-        assert "seen" not in results(model)
-        assert model.requests[-1].tools == ()
+UNATTENDED = {
+    "autonomy.profile": "unattended",
+    "autonomy.denial_breaker": 2,
+    "tools.excluded": ["set_option"],
+}
+
+
+async def test_an_unattended_run_is_aborted_after_refusals_in_a_row(host: HostFactory):
+    script = [Call("set_option"), [Call("set_option"), Call("look")], Call("look"), "never said"]
+    model = ScriptedModel(script)
+    async with host(inline=INLINE, model=model, config=UNATTENDED) as world:
+        outcome = await world.ask("go")
+        assert outcome.status == "failed"
+        assert outcome.error is not None
+        assert outcome.error["code"] == "denial_breaker"
+        assert "too many tool calls in a row were refused" in outcome.error["message"]
+        assert "pegboard audit list" in outcome.error["fix"]
+        assert outcome.steps == 2
+        assert len(model.requests) == 2
         assert not world.host.dispatcher.policy.leases.live
+    events = [event for event in audited(world.home) if event["rule"] == "denial_breaker"]
+    assert [event["tool"] for event in events if not event["tool"]] == [""]
+    assert {event["tool"] for event in events} == {"", "boss:look"}
+
+
+async def test_a_run_that_is_allowed_something_between_goes_on(host: HostFactory):
+    script = [Call("set_option"), Call("look"), Call("set_option"), Call("look"), "done"]
+    model = ScriptedModel(script)
+    async with host(inline=INLINE, model=model, config=UNATTENDED) as world:
+        assert (await world.ask("go")).text == "done"
+
+
+async def test_refusals_of_a_child_abort_the_run_that_started_it(host: HostFactory):
+    model = ScriptedModel(
+        [
+            Call("delegate", ask_for="all"),
+            Call("set_option"),
+            Call("set_option"),
+            Call("look"),
+            "never said",
+        ]
+    )
+    async with host(inline=INLINE, model=model, config=UNATTENDED) as world:
+        outcome = await world.ask("go")
+    assert outcome.error is not None
+    assert outcome.error["code"] == "denial_breaker"
+    assert "failed" in results(model)
+
+
+def audited(home):
+    with closing(open_for_reading(home / "state" / FILE_NAME)) as connection:
+        return [json.loads(record.event) for record in records(connection)]
 
 
 async def test_the_control_plane_is_for_the_person_here_and_not_for_what_it_delegates(

@@ -10,7 +10,9 @@ import pytest
 from pegboard import Plugin, PluginError
 from pegboard.config.paths import find_paths
 from pegboard.contracts.errors import NoProviderError
+from pegboard.contracts.stream import Noticed
 from pegboard.host import HostOptions, open_host
+from pegboard.plugins.decision import kinds
 from pegboard.testing import HostFactory, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -65,11 +67,16 @@ async def test_a_provider_that_is_asked_for_and_broken_is_replaced_by_no_other(h
             assert "no library" in (outcome.error or {})["message"]
 
 
-async def test_a_provider_that_is_asked_for_and_not_there_says_what_to_install(host: HostFactory):
-    async with host(inline=providers("beta"), config={"agent.provider": "anthropic"}) as world:
+async def test_a_provider_that_is_asked_for_and_not_there_says_what_to_install(
+    host: HostFactory, monkeypatch: pytest.MonkeyPatch
+):
+    # every type that we ship may be installed here
+    packages = {"provider": {"strange": "pegboard-provider-strange"}}
+    monkeypatch.setattr(kinds, "TYPE_PACKAGES", packages)
+    async with host(inline=providers("beta"), config={"agent.provider": "strange"}) as world:
         with pytest.raises(PluginError) as caught:
             await world.host._parts.models.route()
-    assert caught.value.fix == "pip install pegboard-provider-anthropic"
+    assert caught.value.fix == "pip install pegboard-provider-strange"
 
 
 async def test_nothing_that_answers_is_one_message_with_the_next_step(tmp_path: Path):
@@ -83,6 +90,99 @@ async def test_nothing_that_answers_is_one_message_with_the_next_step(tmp_path: 
         with pytest.raises(NoProviderError) as caught:
             await opened._parts.models.route()
     assert caught.value.fix == "pip install pegboard-provider-offline"
+
+
+def needing_keys(tmp_path: Path) -> dict[str, Plugin]:
+    """Return a provider `alpha` that needs a key, and the one without a model."""
+    (tmp_path / "keyed_settings.py").write_text(
+        "from pydantic import BaseModel, Field\n\n\nclass Settings(BaseModel):\n"
+        '    key: str = Field("alpha_key", json_schema_extra={"x-secret-name": True})\n'
+    )
+
+    def make(context: Any, settings: Any) -> Any:
+        return ScriptedModel([f"I am alpha with {context.secret(settings.key)}"], repeat=True)
+
+    plugin = Plugin(summary="Answers", secrets=["alpha_key"])
+    plugin.contribute("provider", "alpha", make, config="keyed_settings:Settings")
+    return {"of-alpha": plugin, **providers("offline")}
+
+
+async def told(world: Any) -> list[str]:
+    """Return the notices of a turn about who answers it."""
+    before = len(world.recorder.of(Noticed))
+    await asked(world)
+    notices = world.recorder.of(Noticed)[before:]
+    return [notice.text for notice in notices if notice.code == "provider_chosen"]
+
+
+async def test_a_provider_whose_key_is_not_set_is_no_default(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    async with host(inline=needing_keys(tmp_path)) as world:
+        assert await told(world) == []
+        assert await asked(world) == "I am offline"
+
+
+async def test_a_provider_whose_key_is_set_answers_and_says_so_once(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    async with host(inline=needing_keys(tmp_path), secrets={"alpha_key": "k1"}) as world:
+        assert await told(world) == [
+            "alpha answers, because its key alpha_key is set. "
+            "To choose for good: pegboard config set agent.provider alpha"
+        ]
+        assert await told(world) == []
+        world.host._parts.models.forget()
+        assert await told(world) == []
+        assert await asked(world) == "I am alpha with k1"
+
+
+@pytest.mark.parametrize(
+    "config", [{"agent.provider": "alpha"}, {"providers.alpha": {"type": "alpha"}}]
+)
+async def test_a_provider_that_is_chosen_by_name_needs_no_announcement(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    inline = needing_keys(tmp_path)
+    async with host(inline=inline, secrets={"alpha_key": "k1"}, config=config) as world:
+        assert await told(world) == []
+        assert await asked(world) == "I am alpha with k1"
+
+
+@pytest.mark.parametrize(
+    "config", [{"agent.provider": "alpha"}, {"providers.alpha": {"type": "alpha"}}]
+)
+async def test_a_provider_that_is_chosen_by_name_is_not_replaced_for_want_of_its_key(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    async with host(inline=needing_keys(tmp_path), config=config) as world:
+        outcome = await world.ask("who are you?")
+    assert outcome.status == "failed"
+    assert (outcome.error or {})["fix"] == "pegboard secret set alpha_key"
+
+
+async def test_where_there_is_no_other_the_key_that_is_missing_is_named(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    inline = {"of-alpha": needing_keys(tmp_path)["of-alpha"]}
+    async with host(inline=inline) as world:
+        outcome = await world.ask("who are you?")
+    assert "alpha_key, which is not set" in (outcome.error or {})["message"]
+
+
+async def test_a_file_of_secrets_that_is_broken_chooses_nobody(
+    host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    async with host(inline=needing_keys(tmp_path), secrets={"alpha_key": "k1"}) as world:
+        (found,) = host.home.rglob("secrets.json")
+        found.write_text("{broken")
+        assert await asked(world) == "I am offline"
 
 
 async def test_two_plugins_with_one_type_of_provider_are_both_named(host: HostFactory):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
 import threading
 import time
@@ -304,3 +305,23 @@ async def lifespan(context):
         assert "the line is dead" in denied.error.message
         assert denied.error.fix == "pegboard plugins disable fragile"
     assert "the line is dead" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("profile", "level", "words"),
+    [
+        ("standard", "INFO", "The agent holds orch:analyze"),
+        ("unattended", "INFO", "Nobody is asked"),
+        ("max", "WARNING", "the same as standard for now"),
+    ],
+)
+async def test_the_profile_in_force_is_logged_at_the_start(
+    installation, caplog, profile, level, words
+):
+    with caplog.at_level(logging.INFO, "pegboard.host"):
+        async with installation.host({"autonomy.profile": profile}):
+            pass
+    (told,) = [item for item in caplog.records if item.message.startswith("profile ")]
+    assert told.levelname == level
+    assert told.message.startswith(f"profile {profile} ([autonomy] profile): ")
+    assert words in told.message

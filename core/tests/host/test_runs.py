@@ -165,8 +165,10 @@ async def test_a_call_that_needs_a_person_waits_until_one_has_agreed(host: HostF
         asked = await world.host.call_tool("look", {}, caller)
         assert isinstance(asked.control, Suspend)
         assert "May it look?" in asked.control.question
-        agreed = await world.host.call_tool("look", {}, caller, approved=True)
+        agreed = await world.host.call_tool("look", {}, caller, agreed=[asked.control.subject])
         assert unfenced(agreed.text) == "seen"
+        other = await world.host.call_tool("look", {}, caller, agreed=["something else"])
+        assert isinstance(other.control, Suspend)
 
 
 async def test_secrets_that_can_not_be_read_cost_only_the_tools_that_need_one(host: HostFactory):

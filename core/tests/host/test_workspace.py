@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import anyio
 import pytest
 
 from pegboard import Plugin, SandboxError
+from pegboard.config.load import load
 from pegboard.config.paths import find_paths
 from pegboard.contracts.sandbox import SandboxInfo, SandboxSpec
 from pegboard.host import HostOptions, open_host
 from pegboard.host import workspace as workspace_module
+from pegboard.plugins.discovery.first_party import TYPE_PACKAGES
 from pegboard.sandboxes.missing import MissingSandbox
 from pegboard.testing import HostFactory
 
@@ -137,12 +140,16 @@ async def test_what_is_asked_for_by_name_and_fails_is_replaced_by_nothing(
         assert caught.value.fix
 
 
-async def test_one_that_is_not_there_is_replaced_by_nothing(host: HostFactory):
+async def test_one_that_is_not_there_is_replaced_by_nothing(
+    host: HostFactory, monkeypatch: pytest.MonkeyPatch
+):
+    # the packages of all real types are installed where this is tested
+    monkeypatch.setitem(TYPE_PACKAGES["sandbox"], "boxed", "pegboard-sandbox-boxed")
     loose = Backend("loose", 90)
-    async with host(inline=inline(loose), config={"sandbox.use": "bubblewrap"}) as world:
+    async with host(inline=inline(loose), config={"sandbox.use": "boxed"}) as world:
         assert await chosen(world) == "missing"
         report = await world.host.sandbox_report()
-        assert "pip install pegboard-sandbox-bubblewrap" in " ".join(report.notes)
+        assert "pip install pegboard-sandbox-boxed" in " ".join(report.notes)
     assert loose.opened == []
 
 
@@ -248,3 +255,27 @@ async def test_a_sandbox_whose_plugin_has_failed_is_used_no_more(host: HostFacto
         with pytest.raises(SandboxError, match="the container is gone"):
             await second.read("x")
     assert first.closed
+
+
+async def test_other_settings_open_the_sandbox_anew_and_what_runs_keeps_its_own(
+    host: HostFactory, tmp_path: Path
+):
+    strict = Backend("strict", 10)
+    async with host(inline=inline(strict)) as world:
+        workspace = world.host._parts.workspace
+        first = await opened(world)
+        workspace.take(world.host.config)
+        assert await opened(world) is first
+        granted = tmp_path / "granted"
+        options = replace(
+            world.host.options,
+            overrides={**world.host.options.overrides, "sandbox.grants": [{"path": str(granted)}]},
+        )
+        workspace.take(load(options.paths, overrides=options.overrides))
+        second = await opened(world)
+        assert second is not first
+        assert [grant.path for grant in second.spec.grants] == [granted]
+        assert not first.closed
+        assert await opened(world) is second
+    assert first.closed
+    assert second.closed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from pegboard.contracts.caller import NO_FILTER, Caller
+from pegboard.contracts.errors import PegboardError
+from pegboard.host.models import Models
 from pegboard.plugins.decision.rescan import Changes
 from pegboard.plugins.running.activate import Activator
 from pegboard.policy.explain import explain
@@ -13,12 +15,13 @@ from pegboard.tools.registry import Registry
 
 
 class Description:
-    """Answers `/tools`, `/plugins`, `/rescan` and `/why`; implements `CommandData`.
+    """Answers `/tools`, `/plugins`, `/rescan`, `/why` and `/status`; implements `CommandData`.
 
     Args:
         registry: The tools.
         dispatcher: Holds the policy in force.
         activator: Knows the plugins' states.
+        models: Knows who is asked.
         look_again: Takes over what came or went.
     """
 
@@ -27,12 +30,14 @@ class Description:
         registry: Registry,
         dispatcher: Dispatcher,
         activator: Activator,
+        models: Models,
         look_again: Callable[[], Awaitable[Changes]],
     ) -> None:
         self._look_again = look_again
         self._registry = registry
         self._dispatcher = dispatcher
         self._activator = activator
+        self._models = models
 
     async def tools(self, caller: Caller) -> Sequence[tuple[str, str]]:
         """Return name and summary of the tools that this caller may use."""
@@ -54,6 +59,14 @@ class Description:
             names = ", ".join(changes.changed)
             lines.append(f"- another version, in use after a restart: {names}")
         return "\n".join(lines) or "Nothing came or went."
+
+    async def provider(self) -> str:
+        """Return who is asked, and which model; or why nobody can be."""
+        try:
+            primary = (await self._models.route()).primary
+        except PegboardError as error:
+            return error.message
+        return f"{primary.name} ({primary.model})" if primary.model else primary.name
 
     async def why(self, name: str, caller: Caller) -> str:
         """Return the decision about a tool for this caller, with the rule that made it."""

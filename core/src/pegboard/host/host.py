@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import logging
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -11,25 +13,35 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from pegboard.agent.prompt import PromptBase
+from pegboard.agent.recording import Recording
+from pegboard.agent.replay import RunCall
+from pegboard.config.load import Config
 from pegboard.config.nearest import did_you_mean
 from pegboard.config.trust import FolderTrust
 from pegboard.contracts.audit import Audit
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, Emit, TurnOutcome
-from pegboard.contracts.errors import PluginError, UsageError
+from pegboard.contracts.errors import PegboardError, PluginError, UsageError
 from pegboard.contracts.hook_events import HostStarted, HostStopping
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.result import ToolResult
-from pegboard.contracts.sandbox import SandboxReport
+from pegboard.contracts.sandbox import Sandbox, SandboxReport
 from pegboard.contracts.tool import RegisteredTool
+from pegboard.contracts.turn import Receipt, TurnRef
 from pegboard.contracts.verdict import Verdict
+from pegboard.conversations.key import ConversationKey
+from pegboard.host.asking import Asking
 from pegboard.host.description import Description
 from pegboard.host.inbox import ChannelInbox
 from pegboard.host.ingress import IGNORED, local_caller
 from pegboard.host.instances import Instances
+from pegboard.host.keeping import Keeping
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
+from pegboard.host.provision import TurnProvision
+from pegboard.host.real_calls import real_calls
+from pegboard.host.ultra import UltraCommand
+from pegboard.host.wishes import NO_WISHES, TurnWishes
 from pegboard.plugins.decision.boot import boot, require
 from pegboard.plugins.decision.rescan import Changes, rescan
 from pegboard.plugins.decision.state import PluginRecord
@@ -39,9 +51,20 @@ from pegboard.policy.audit import audited
 from pegboard.policy.decide import decide
 from pegboard.tools.run_scope import CallRequest, Trace
 from pegboard.turns.commands import ChatCommands
+from pegboard.turns.handler import MAX_ATTEMPTS
+from pegboard.turns.own_commands import own_commands
 from pegboard.turns.runner import TurnRunner
-from pegboard.turns.setup import Turn, TurnParts
+from pegboard.turns.setup import TurnServices
 
+HANDED_ON: Final = TurnOutcome(
+    text="",
+    status="cancelled",
+    error={
+        "code": "host_stopped",
+        "message": "The host stopped before this was answered; the next one goes on with it.",
+        "fix": None,
+    },
+)
 GOODBYE_S: Final = 3.0
 """Seconds that all observers together have when the host stops."""
 _log = logging.getLogger(__name__)
@@ -64,25 +87,64 @@ class Host:
         self.dispatcher = parts.dispatcher
         self.instances: Instances = parts.instances
         self.folder_trust = FolderTrust(self.config.paths)
-        self.description = Description(self.registry, self.dispatcher, parts.activator, self.rescan)
+        self.description = Description(
+            self.registry, self.dispatcher, parts.activator, parts.models, self.rescan
+        )
         self._parts = parts
         self._started = False
         self._rescanning = anyio.Lock()
-        self._prompt: PromptBase | None = None
-        self._prompt_trusted = False
-        self.turns = TurnRunner(
-            prepare=self._prepare,
+        self._own_wishes = TurnWishes(
+            folder=self.workspace,
+            provider=str(options.overrides.get("agent.provider", "")),
+            model=str(options.overrides.get("agent.model", "")),
+        )
+        keeping = Keeping(options, parts)
+        self.sessions = keeping.sessions
+        self.tidying = keeping.tidying
+        asking = self._asking = Asking(options, parts)
+        provision = TurnProvision(parts, options.clock)
+        services = TurnServices(
+            store=parts.store,
+            engine=parts.engine,
+            prepare=provision.parts_of,
+            journal=provision.journal,
             hooks=parts.hooks,
             clock=options.clock,
-            new_id=parts.new_id,
-            commands=ChatCommands(self.description),
+            history=keeping.history,
+            compactor=keeping.compactor,
+            approver=asking.desk.approver,
+            leased=provision.leased,
+            limits=parts.limits,
             redact=parts.redactor,
         )
+        self.turns = TurnRunner(
+            services,
+            parts.channels,
+            new_id=parts.new_id,
+            commands=ChatCommands(
+                [
+                    *own_commands(self.description),
+                    UltraCommand(
+                        tools=self.registry.list_all,
+                        judge=lambda caller, tool: decide(self.dispatcher.policy, caller, tool),
+                    ),
+                    keeping.compact,
+                    *asking.confirmations.commands(),
+                ]
+            ),
+            max_attempts=self.config.get("turns.max_attempts", MAX_ATTEMPTS),
+        )
+        parts.delivery.take(self.turns.handle, self._no_more_turns)
         parts.taken = self._take_hooks
 
     @property
+    def parts(self) -> HostParts:
+        """The rooms, for what belongs to the host itself."""
+        return self._parts
+
+    @property
     def workspace(self) -> Path:
-        """The folder that tools work in."""
+        """The folder that tools work in, unless a turn names another."""
         return self._parts.workspace.folder
 
     @property
@@ -106,6 +168,7 @@ class Host:
         Raises:
             PluginError: When a required plugin can't be used and `on_failure` is "abort".
         """
+        self._parts.tell_profile()
         await self._take()
         for record in self.records:
             if record.usable and record.manifest and record.manifest.activate == "boot":
@@ -116,11 +179,26 @@ class Host:
         await self.hooks.observe(HostStarted(plugins=usable))
 
     async def stop(self) -> None:
-        """Say goodbye and give back what instances hold; plugins are stopped by the activator."""
+        """Say goodbye and give back what instances hold; plugins are stopped by the activator.
+
+        Turns that run have their time to end; the others are handed on to the next host.
+        """
+        self.tidying.stop()
+        await self.drain(self.options.grace_s)
         if self._started:
             with anyio.move_on_after(GOODBYE_S):  # what must be closed shall have its time too
                 await self.hooks.observe(HostStopping())
         await self._parts.aclose()
+
+    async def drain(self, grace_s: float) -> None:
+        """Begin no more turns, let those that run end, and hand on what does not end in time.
+
+        Args:
+            grace_s: Seconds that they have.
+        """
+        self.turns.hand_on()
+        await self._parts.delivery.close(grace_s)
+        self.turns.let_go(HANDED_ON)
 
     async def activate(self, plugin_id: str) -> ActivePlugin:
         """Import a plugin now.
@@ -145,6 +223,7 @@ class Host:
         *,
         emit: Emit | None = None,
         caller: Caller | None = None,
+        wishes: TurnWishes | None = None,
     ) -> TurnOutcome:
         """Run the turn that answers a message; the reply goes to the channel.
 
@@ -155,17 +234,45 @@ class Host:
             channel: Where it came from and the reply goes.
             emit: Takes the turn's events, beside the channel's own `stream`.
             caller: The sender's identity, where the surface knows better than the channel.
+            wishes: What the person at this machine wants for this turn; None = what the options
+                that this host was opened with say, when it comes from them.
+
+        Raises:
+            StoreError: When the message can't be kept; it gets no turn then.
         """
         taken, who, refused = self._parts.ingress.admitted(channel, message, caller)
         if refused:
-            now = self.options.clock.now()
-            event = audited("origin_rejected", refused, "deny", who, at=now, disclosed=False)
-            await self.audit(event)
+            await self._rejected(who, refused)
+        if refused or await self._parts.limits.turned_away(who, taken, channel):
             return IGNORED
-        if not self._parts.leases.counts:
+        if wishes is None:
+            wishes = self._own_wishes if channel.info.local else NO_WISHES
+        taken = wishes.marked(taken)
+        async with self._parts.delivery.lent(ConversationKey.of(taken, who.agent), channel):
             return await self.turns.run(taken, channel=channel, caller=who, emit=emit)
-        with self._parts.spaces.leased(who) as leased:
-            return await self.turns.run(taken, channel=channel, caller=leased, emit=emit)
+
+    async def receive(
+        self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
+    ) -> Receipt:
+        """Keep a message and return: its turn is run by this host, or by the next one.
+
+        The receipt of a sender who gets no turn, and of a chat command, has no turn's place.
+
+        Args:
+            message: What came in.
+            channel: One that `run_channel` runs: where it came from and the reply goes.
+            caller: The sender's identity, where the surface knows better than the channel.
+
+        Raises:
+            StoreError: When it can't be kept: it was not received.
+        """
+        taken, who, refused = self._parts.ingress.admitted(channel, message, caller)
+        if refused:
+            await self._rejected(who, refused)
+        if refused or await self._parts.limits.turned_away(who, taken, channel):
+            key = ConversationKey.of(taken, who.agent)
+            return Receipt(ref=TurnRef(turn="", key=key.text, seq=0, channel=taken.channel))
+        return await self.turns.receive(taken, channel, who)
 
     async def run_channel(self, channel: str | Channel, *, caller: Caller | None = None) -> None:
         """Let a channel receive until it ends.
@@ -178,7 +285,9 @@ class Host:
         made: Channel = (
             await self.instance("channel", channel) if isinstance(channel, str) else channel
         )
-        await made.run(ChannelInbox(self.submit, self._parts.ingress, made, name, caller))
+        inbox = ChannelInbox(self, self._parts.ingress, made, name, caller)
+        async with self._parts.delivery.named(name, made):
+            await made.run(inbox)
 
     async def call_tool(
         self,
@@ -188,7 +297,8 @@ class Host:
         *,
         trace: Trace | None = None,
         emit: Emit | None = None,
-        approved: bool = False,
+        agreed: Iterable[str] = (),
+        folder: Path | None = None,
     ) -> ToolResult:
         """Run one tool through the same path as a model's call.
 
@@ -198,15 +308,38 @@ class Host:
             caller: Whom it acts for.
             trace: Told of each stage.
             emit: Told of start, progress and end.
-            approved: True when a person agreed to exactly this call; otherwise a call that needs it
-                comes back with the control `Suspend`.
+            agreed: What a person has agreed to, as `Suspend.subject` of an earlier answer; a call
+                that needs another word comes back with the control `Suspend`.
+            folder: The folder to work in; None = the host's own.
         """
-        run = self._parts.new_id()
-        scope = await self._parts.spaces.scope(caller, run=run, trace=trace, emit=emit)
-        request = CallRequest(
-            id="call_1", name=name, arguments=arguments, caller=caller, run=scope, approved=approved
+        run, spaces = self._parts.new_id(), self._parts.spaces
+        place = await spaces.workspace.at(folder, run=run)
+        scope = await spaces.scope(
+            caller, run=run, trace=trace, emit=emit, filter=place.filter, place=place
         )
-        return await self.dispatcher.dispatch(request)
+        request = CallRequest(
+            id="call_1",
+            name=name,
+            arguments=arguments,
+            caller=caller,
+            run=scope,
+            agreed=frozenset(agreed),
+        )
+        try:
+            return await self.dispatcher.dispatch(request)
+        finally:
+            spaces.close(scope, "the call that started it has ended")
+
+    def real_calls(
+        self, recording: Recording, caller: Caller
+    ) -> AbstractAsyncContextManager[RunCall]:
+        """Let the calls of a recording be made here, in one run, for the time of the block.
+
+        Args:
+            recording: What they are of.
+            caller: Whom they are made for.
+        """
+        return real_calls(self._parts, recording, caller)
 
     def tool(self, name: str) -> RegisteredTool:
         """Return a tool by any of its names, whoever may use it.
@@ -231,9 +364,13 @@ class Host:
         """
         return decide(self.dispatcher.policy, caller, self.tool(name))
 
+    async def sandbox(self) -> Sandbox:
+        """Return the sandbox that tools work in."""
+        return await self._parts.workspace.sandbox()
+
     async def sandbox_report(self) -> SandboxReport:
         """Return what the chosen sandbox enforces."""
-        return (await self._parts.workspace.sandbox()).explain()
+        return (await self.sandbox()).explain()
 
     async def rescan(self) -> Changes:
         """Look for newly installed and removed packages and take them over.
@@ -259,11 +396,25 @@ class Host:
             await self._take()
             return rescan(before, self.boot)
 
+    def take_config(self, config: Config) -> None:
+        """Go by other settings from now on, as far as they are read when they are needed."""
+        self.config = self._asking.changes.config = config
+
     async def _take(self) -> None:
         """Take over what the plugins bring that are usable now."""
         self.boot = self.instances.boot = await self.activator.build_unmanifested()
+        self._parts.boot = self.boot
         self._parts.take()
         await self.instances.tidy()
+
+    async def _rejected(self, who: Caller, rule: str) -> None:
+        now = self.options.clock.now()
+        event = audited("origin_rejected", rule, "deny", who, at=now, disclosed=False)
+        await self.audit(event)
+
+    def _no_more_turns(self, error: Exception) -> None:
+        told = PegboardError("This host can't answer any more.", fix="start it again")
+        self.turns.let_go(TurnOutcome(text="", status="failed", error=told.to_dict()))
 
     def _take_hooks(self, hooks: HookTable) -> None:
         self.turns.hooks = hooks
@@ -273,34 +424,3 @@ class Host:
             await self.activator.activate(plugin_id)
         except PluginError as error:
             _log.warning("%s %s", error.message, error.fix or "")
-
-    async def _prepare(self, turn: Turn) -> TurnParts:
-        spaces = self._parts.spaces
-        scope = await spaces.scope(
-            turn.caller,
-            run=turn.id,
-            conversation=turn.conversation,
-            reply=turn.reply,
-            emit=turn.emit,
-        )
-        offered = self.dispatcher.offered(turn.caller, scope)
-        return TurnParts(
-            route=await self._parts.models.route(),
-            prompt=self._prompt_base(),
-            dispatch_step=spaces.dispatch_step(scope, turn.caller),
-            declare=spaces.declare(scope, turn.caller),
-            deferred=self._parts.deferral.declared(offered).deferred,
-            max_steps=self.config.get("agent.max_steps", 100),
-        )
-
-    def _prompt_base(self) -> PromptBase:
-        """Return the prompt's base, made anew once the person has trusted the folder."""
-        trusted = bool(self.folder_trust.known(self.workspace))
-        if self._prompt is None or self._prompt_trusted is not trusted:
-            self._prompt_trusted = trusted
-            self._prompt = PromptBase(
-                workspace=self.workspace,
-                trusted=trusted,
-                instructions=self.config.get("agent.instructions", ""),
-            )
-        return self._prompt

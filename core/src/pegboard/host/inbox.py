@@ -9,16 +9,23 @@ from typing import Protocol
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, TurnOutcome
 from pegboard.contracts.message import InboundMessage
+from pegboard.contracts.turn import Receipt
 from pegboard.host.ingress import Ingress
 
 
-class Submit(Protocol):
-    """Runs the turn that answers a message."""
+class Doors(Protocol):
+    """What a host does with a message."""
 
-    def __call__(
+    def submit(
         self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
     ) -> Awaitable[TurnOutcome]:
-        """Run it; a sender who gets no turn is answered with the status `ignored`."""
+        """Run its turn; a sender who gets no turn is answered with the status `ignored`."""
+        ...
+
+    def receive(
+        self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
+    ) -> Awaitable[Receipt]:
+        """Keep it; a sender who gets no turn gets the receipt of none."""
         ...
 
 
@@ -26,7 +33,7 @@ class ChannelInbox:
     """The inbox of one channel instance; implements `Inbox`.
 
     Args:
-        submit: Runs a turn.
+        doors: Keeps messages and runs turns.
         ingress: Says who a sender is.
         channel: The channel.
         name: Its instance name; messages carry it whatever they claim.
@@ -35,21 +42,25 @@ class ChannelInbox:
 
     def __init__(
         self,
-        submit: Submit,
+        doors: Doors,
         ingress: Ingress,
         channel: Channel,
         name: str,
         caller: Caller | None = None,
     ) -> None:
-        self._submit = submit
+        self._doors = doors
         self._ingress = ingress
         self._channel = channel
         self._name = name
         self._caller = caller
 
+    async def receive(self, message: InboundMessage) -> Receipt:
+        """Keep `message`: its turn is run now, or after the host was started again."""
+        return await self._doors.receive(self._own(message), self._channel, caller=self._caller)
+
     async def submit(self, message: InboundMessage) -> TurnOutcome:
         """Run the turn that answers `message`."""
-        return await self._submit(self._own(message), self._channel, caller=self._caller)
+        return await self._doors.submit(self._own(message), self._channel, caller=self._caller)
 
     def caller(self, message: InboundMessage) -> Caller:
         """Return the identity of the sender of `message`."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from pegboard.config.agents import MAIN
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, ChannelInfo, TurnOutcome
 from pegboard.contracts.message import InboundMessage
 from pegboard.policy.control_plane import without_internal
-from pegboard.policy.senders import Senders, Standing
+from pegboard.policy.senders import Role, Senders, Standing
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,32 @@ def local_caller(
     )
 
 
+def known_caller(
+    info: ChannelInfo, *, channel: str, sender: str, role: Role, agent: str = MAIN
+) -> Caller:
+    """Return the identity of a sender of a channel that is not local.
+
+    Args:
+        info: What the channel can do.
+        channel: Its instance name.
+        sender: Normalised id.
+        role: What the operator made of the sender.
+        agent: Id of the agent that answers.
+    """
+    return Caller(
+        trust="operator" if role in ("operator", "admin") else "guest",
+        admin=role == "admin",
+        agent=agent,
+        origin="person",
+        channel=channel,
+        sender=sender,
+        attended=info.attended,
+        live_reply=info.live_reply,
+        slash_commands=info.slash_commands,
+        surface=info.surface,
+    )
+
+
 class Admission(NamedTuple):
     """What became of a message at the door.
 
@@ -70,12 +97,24 @@ class Ingress:
     Args:
         senders: The operator's map.
         channels: The section `[channels]` of the configuration.
+        answering: Returns the agent that answers a message, by instance name and type of the
+            channel and the sender's id; None = always the main one.
     """
 
-    def __init__(self, senders: Senders, channels: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        senders: Senders,
+        channels: Mapping[str, Any],
+        answering: Callable[[str, str, str], str] | None = None,
+    ) -> None:
         self._senders = senders
         self._channels = channels
+        self._answering = answering
         self._told: set[str] = set()
+
+    def take(self, senders: Senders, channels: Mapping[str, Any]) -> None:
+        """Go by other settings from now on."""
+        self._senders, self._channels = senders, channels
 
     def admitted(
         self, channel: Channel, message: InboundMessage, caller: Caller | None = None
@@ -87,7 +126,9 @@ class Ingress:
             message: What came in.
             caller: The sender's identity, where the surface knows better than the channel.
         """
-        who, refused = (caller, "") if caller else self._stamped(channel.info, message)
+        who, refused = self._stamped(channel.info, message) if caller is None else (caller, "")
+        if caller is not None and caller.agent == MAIN:
+            who = replace(caller, agent=self._agent(message))
         if message.metadata:
             message = replace(message, metadata=without_internal(message.metadata))
         return Admission(message, who, refused)
@@ -101,6 +142,7 @@ class Ingress:
 
     def _stamped(self, info: ChannelInfo, message: InboundMessage) -> tuple[Caller, str]:
         """Return the identity of a sender, and the rule that refuses them a turn, or ""."""
+        agent = self._agent(message)
         if info.local:
             person = local_caller(
                 surface=info.surface,
@@ -108,7 +150,7 @@ class Ingress:
                 live_reply=info.live_reply,
                 slash_commands=info.slash_commands,
             )
-            return person, ""
+            return replace(person, agent=agent), ""
         standing = self._standing(message)
         if standing.role is None or standing.role == "blocked":
             self._tell("a message of %s is ignored: %s", standing)
@@ -121,26 +163,35 @@ class Ingress:
             return nobody, "sender.blocked" if standing.role else "sender.unknown"
         if standing.role == "guest":
             self._tell("%s is %s", standing)
-        known = Caller(
-            trust="guest" if standing.role == "guest" else "operator",
-            admin=standing.role == "admin",
-            origin="person",
+        known = known_caller(
+            info,
             channel=message.channel,
             sender=standing.sender,
-            attended=info.attended,
-            live_reply=info.live_reply,
-            slash_commands=info.slash_commands,
-            surface=info.surface,
+            role=standing.role,
+            agent=agent,
         )
         return known, ""
 
     def _standing(self, message: InboundMessage) -> Standing:
         name = message.channel
-        given = self._channels.get(name)
-        settings = given if isinstance(given, Mapping) else {}
-        type = str(settings.get("type", name)).rpartition(":")[2]  # `plugin:type` is possible
-        guests = settings.get("guests") is True
-        return self._senders.standing(name, type, message.sender, guests=guests)
+        guests = self._settings(name).get("guests") is True
+        return self._senders.standing(name, self.type_of(name), message.sender, guests=guests)
+
+    def _agent(self, message: InboundMessage) -> str:
+        """Return the agent that answers a message."""
+        if self._answering is None:
+            return MAIN
+        name = message.channel
+        return self._answering(name, self.type_of(name), message.sender)
+
+    def type_of(self, channel: str) -> str:
+        """Return the type of a channel by its instance name."""
+        wanted = str(self._settings(channel).get("type", channel))
+        return wanted.rpartition(":")[2]  # `plugin:type` is possible
+
+    def _settings(self, channel: str) -> Mapping[str, Any]:
+        given = self._channels.get(channel)
+        return given if isinstance(given, Mapping) else {}
 
     def _tell(self, what: str, standing: Standing) -> None:
         """Log about a sender; as a warning only once, so that nobody can fill the log with it."""

@@ -84,6 +84,10 @@ class Instances:
         ids = frozenset(plugins)
         await self._drop(lambda item: item.plugin.id in ids)
 
+    async def discard(self, kind: str, name: str) -> None:
+        """Close one instance, so that it is made anew when it is asked for again."""
+        await self._drop(lambda item: (item.instance.kind, item.instance.name) == (kind, name))
+
     async def aclose(self) -> None:
         """Close every instance that can be closed; one that fails does not keep the others."""
         await self._drop(lambda item: True)
@@ -122,7 +126,8 @@ class Instances:
         active = await self._activator.activate(instance.plugin)  # as it is already
         try:
             with quiet(instance.plugin):
-                made = contribution.factory(active.context, settings)
+                context = active.context.with_secrets(instance.secrets)
+                made = contribution.factory(context, settings)
                 if inspect.isawaitable(made):
                     with anyio.fail_after(self._make_timeout_s):
                         made = await made

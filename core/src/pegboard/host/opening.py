@@ -43,7 +43,9 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
     parts = HostParts(options, found)
     host = Host(options, parts)
     with redacted_logs(options.redactor):
-        async with parts.activator:
+        if options.resident:
+            await parts.database.open()  # before anything of a plugin runs: the store may be taken
+        async with parts.activator, host.tidying, parts.delivery:
             try:
                 await host.start()
                 yield host

@@ -29,6 +29,9 @@ class HostOptions:
         clock: Time.
         redactor: Takes secrets out of logs, error texts and the audit log; it learns those that
             the host reads.
+        resident: True to own the store; False to share it with other hosts that end soon.
+        grace_s: Seconds that running turns have to end when the host stops; what has not ended by
+            then is handed on to the next host.
     """
 
     paths: Paths | None = None
@@ -41,3 +44,5 @@ class HostOptions:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
     redactor: Redactor = field(default_factory=Redactor)
+    resident: bool = False
+    grace_s: float = 5.0

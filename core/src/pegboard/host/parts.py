@@ -7,42 +7,58 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
+from pegboard.config.load import load
 from pegboard.config.secrets import Secrets
+from pegboard.config.trust import FolderTrust
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.effects import ToolKind
 from pegboard.contracts.errors import ConfigError, PegboardError, PluginError
 from pegboard.contracts.hook_events import PluginStateChanged
 from pegboard.contracts.tool import Needs, RegisteredTool, Tool
+from pegboard.engine.embedded import EmbeddedEngine
+from pegboard.host.agents import Agents
 from pegboard.host.audit_trail import AuditTrail
+from pegboard.host.delivery import Delivery
 from pegboard.host.ingress import Ingress
 from pegboard.host.instances import Instances
+from pegboard.host.limits import Limits
 from pegboard.host.models import Models
 from pegboard.host.options import HostOptions
+from pegboard.host.places import Places
 from pegboard.host.runs import RunSpaces
-from pegboard.host.workspace import Workspace
+from pegboard.host.session_service import SessionService
 from pegboard.plugins.decision.boot import Boot
 from pegboard.plugins.decision.failures import FailureStore
 from pegboard.plugins.decision.state import PluginRecord
+from pegboard.plugins.discovery.first_party import HOST_SERVICES
 from pegboard.plugins.discovery.manifest import FamilyFact
 from pegboard.plugins.running.activate import Activator
 from pegboard.plugins.running.hook_table import HookTable
 from pegboard.plugins.running.ids import IdMaker
+from pegboard.policy.explain import profile_facts
 from pegboard.policy.lease import Leases, LeaseTable
 from pegboard.policy.profiles import resolve
 from pegboard.policy.redaction import environment_secrets
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
+from pegboard.policy.spend_limits import SpendLimits
+from pegboard.store.archive import EmbeddedArchive
 from pegboard.store.blobs import FolderBlobs
 from pegboard.store.database import Database
+from pegboard.store.embedded import EmbeddedStore
+from pegboard.store.plugin_storage import PluginStorage
 from pegboard.tools import core_tools
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
 from pegboard.tools.registry import Registry
 from pegboard.tools.search import ToolSearch
+from pegboard.turns.compaction import CompactionSettings
+from pegboard.turns.open_channels import OpenChannels
 
+SLOTS: Final = 16
 _log = logging.getLogger("pegboard.host")
 
 
@@ -65,16 +81,27 @@ class HostParts:
         self.redactor = options.redactor
         self.redactor.add_source(lambda: environment_secrets(options.env))
         self.redactor.add_source(self.secrets.known)
-        self.store = Database(paths.state)
-        self.audit = AuditTrail(self.store, clock, self.redactor)
+        self.database = Database(paths.state, exclusive=options.resident)
+        self.audit = AuditTrail(self.database, clock, self.redactor)
+        self.store = EmbeddedStore(self.database)
+        self.archive = EmbeddedArchive(self.database, beside=paths.plugin_storages)
+        self.blobs = FolderBlobs(paths.state / "blobs")
+        self.compaction = CompactionSettings.of(config.section("compaction"))
+        self.channels = OpenChannels()
+        self.engine = EmbeddedEngine(self.store, clock, accepts=self.channels.accepts)
+        self.delivery = Delivery(
+            self.store, self.engine, self.channels, slots=config.get("turns.slots", SLOTS)
+        )
         self.activator = Activator(
             boot,
             failures=FailureStore(paths),
             secret=self._secret,
             clock=clock,
+            storage=lambda plugin: PluginStorage(plugin, paths.plugin_storage(plugin), clock),
             swap_family=self._swap_family,
             report=_report,
             changed=self._tell_state,
+            services={"sessions": lambda: SessionService(self.store, self.archive)},
         )
         self.registry = Registry(
             self.activator.resolve,
@@ -85,11 +112,13 @@ class HostParts:
         self.hooks = self._hook_table((), None)  # filled when the host has looked at all plugins
         search = ToolSearch(paths.cache / "tool-search")
         autonomy = resolve(config.section("autonomy"))
+        self.agents = Agents(config)
         policy = PolicySnapshot.from_settings(
             config.section("tools"),
             config.section("policy"),
             scripts=config.section("scripts"),
             autonomy=autonomy,
+            agents=self.agents.policies,
         )
         self.leases = LeaseTable(
             new_id=self.new_id,
@@ -98,7 +127,16 @@ class HostParts:
             refusals=autonomy.refusals,
         )
         self.ingress = Ingress(
-            Senders.from_settings(config.section("policy")), config.section("channels")
+            Senders.from_settings(config.section("policy")),
+            config.section("channels"),
+            self.agents.answering,
+        )
+        self.limits = Limits(
+            SpendLimits.from_settings(config.section("limits")),
+            self.store,
+            clock,
+            type_of=self.ingress.type_of,
+            audit=self.audit,
         )
         self.dispatcher = Dispatcher(
             self.registry,
@@ -118,9 +156,19 @@ class HostParts:
         self.instances = Instances(
             boot, self.activator, make_timeout_s=self.activator.start_timeout_s
         )
-        self.models = Models(config, self.instances, clock)
+        self.models = Models(config, self.instances, clock, has_secret=self.secrets.has)
         folder = (options.workspace or Path.cwd()).resolve()
-        self.workspace = Workspace(folder, config, self.instances)
+        self.workspace = Places(
+            folder,
+            config,
+            self.agents,
+            self.instances,
+            trust=FolderTrust(paths),
+            load=lambda project: load(
+                paths, project=project, env=options.env, overrides=options.overrides
+            ),
+            own_settings=options.project is not None,
+        )
         self.deferral = Deferral(
             over_tokens=config.get("tools.defer_over_tokens", 12_000),
             search=config.get("tools.search", True),
@@ -130,11 +178,22 @@ class HostParts:
             leases=self.leases,
             deferral=self.deferral,
             models=self.models,
+            agents=self.agents,
             workspace=self.workspace,
-            blobs=FolderBlobs(paths.state / "blobs"),
+            blobs=self.blobs,
             clock=clock,
             new_id=self.new_id,
+            fill=self.compaction.threshold if self.compaction.enabled else None,
+            spent=self.limits.spent,
+            archive=self.archive,
         )
+
+    def tell_profile(self) -> None:
+        """Log which profile is in force and what follows; as a warning for one that may grow."""
+        autonomy = resolve(self.boot.config.section("autonomy"))
+        level = logging.WARNING if autonomy.profile == "max" else logging.INFO
+        facts = " ".join(profile_facts(autonomy))
+        _log.log(level, "profile %s ([autonomy] profile): %s", autonomy.profile, facts)
 
     def take(self) -> None:
         """Fill registry and hook table from what the usable plugins bring; choose all else anew."""
@@ -225,7 +284,9 @@ class HostParts:
             if not self._usable(plugin):
                 return f"the plugin {plugin} can't be used. Run: pegboard plugins why {plugin}"
         for service in needs.services:
-            if not any(self._offers(record, service) for record in self.activator.records):
+            if service not in HOST_SERVICES and not any(
+                self._offers(record, service) for record in self.activator.records
+            ):
                 return f"no plugin offers the service {service}."
         return None
 

@@ -1,39 +1,43 @@
-"""What runs need from the host: a scope for their calls, a way to dispatch steps, child runs."""
+"""What runs need from the host: a scope for their calls, and a way to dispatch steps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-import anyio
-
-from pegboard.agent.loop import run_loop
-from pegboard.agent.prompt import date_note
-from pegboard.agent.setup import Declare, DispatchStep, LoopSetup
+from pegboard.agent.digests import RunDigests
+from pegboard.agent.setup import Declare, DispatchStep
+from pegboard.contracts.archive import Archive
 from pegboard.contracts.blob import Blobs
-from pegboard.contracts.caller import Caller
+from pegboard.contracts.caller import NO_FILTER, Caller, ToolFilter
 from pegboard.contracts.capability import Capability
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
-from pegboard.contracts.context import Reply, RunResult, RunSpec
+from pegboard.contracts.context import ModelAccess, Reply
+from pegboard.contracts.journal import Journal
 from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ModelAnswer, ToolDeclaration
-from pegboard.contracts.stream import StreamEvent
+from pegboard.host.agents import Agents
+from pegboard.host.child_table import ChildTable
+from pegboard.host.children import Asks, ChildRuns
+from pegboard.host.kept_before import KeptBefore
 from pegboard.host.models import Models
-from pegboard.host.workspace import Workspace
-from pegboard.policy.capabilities import require_capability
+from pegboard.host.places import Place, Places
 from pegboard.policy.lease import LeaseTable
 from pegboard.providers.chat import RouteModel
+from pegboard.providers.route import ModelAttempt, OnAttempt
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
+from pegboard.tools.execute import RECALL
+from pegboard.tools.kept_results import KeptResults
 from pegboard.tools.parallel import StepRunner
+from pegboard.tools.recall_keeper import RecallKeeper
 from pegboard.tools.run_scope import RunScope, Trace
 
-WORKER = """\
-You are a worker with one narrow task and nobody to talk to. Do it with as few tool calls as you \
-can and answer with what you found, what you could not find, and nothing else."""
+Spent = Callable[[ModelAttempt, Caller, str, str], Awaitable[None]]
+"""`await spent(attempt, caller, turn, conversation)`; never raises."""
 
 
 class RunSpaces:
@@ -44,10 +48,16 @@ class RunSpaces:
         leases: Bounds what runs hold.
         deferral: Chooses what is declared.
         models: Who is asked.
-        workspace: The folder and its sandbox.
+        agents: The named agents.
+        workspace: The folders and their sandboxes.
         blobs: Where large values go.
         clock: Time.
         new_id: Returns a new id for a run.
+        fill: Part of the model's window that a run may take before its older results are shortened;
+            None = they never are.
+        spent: Told of each request of a child run: what was asked, for whom, and in which turn and
+            conversation.
+        archive: Where whole results of earlier turns are found, or None.
     """
 
     def __init__(
@@ -57,16 +67,25 @@ class RunSpaces:
         leases: LeaseTable,
         deferral: Deferral,
         models: Models,
-        workspace: Workspace,
+        agents: Agents,
+        workspace: Places,
         blobs: Blobs,
         clock: Clock,
         new_id: Callable[[], str],
+        fill: float | None = None,
+        spent: Spent | None = None,
+        archive: Archive | None = None,
     ) -> None:
         self.new_id = new_id
+        self._fill = fill
+        self.spent = spent
+        self._archive = archive
         self.dispatcher = dispatcher
         self.leases = leases
         self.deferral = deferral
         self.models = models
+        self.agents = agents
+        self.children = ChildTable()
         self.workspace = workspace
         self.blobs = blobs
         self.clock = clock
@@ -76,32 +95,95 @@ class RunSpaces:
         caller: Caller,
         *,
         run: str,
+        turn: str | None = None,
         conversation: str = "",
         reply: Reply | None = None,
         emit: Emit | None = None,
         trace: Trace | None = None,
+        filter: ToolFilter = NO_FILTER,
+        model: ModelAccess | None = None,
+        journal: Journal | None = None,
+        kept: KeptResults | None = None,
+        place: Place | None = None,
+        asks: Asks | None = None,
     ) -> RunScope:
-        """Return the scope of a run's calls."""
+        """Return the scope of a run's calls.
+
+        Args:
+            caller: Whom the run is for.
+            run: Its id.
+            turn: Id of the turn; None = that of the run.
+            conversation: Key of the conversation, or "".
+            reply: The person; nobody but a live one is passed on.
+            emit: Told of each call's progress.
+            trace: Told of each stage of each call.
+            filter: What the run leaves out beside the operator's own filter.
+            model: The run's model; None = that of the caller's agent.
+            journal: Record of calls.
+            kept: Full texts of results that were cut; None = none yet.
+            place: The folder it works in; None = the host's own.
+            asks: Provider and model that it asks, where "" = as configured; None = as the caller's
+                agent does.
+        """
+        place = self.workspace.own if place is None else place
+        agent = self.agents.known(caller.agent)
+        if asks is None:
+            asks = ("", "") if agent is None else (agent.provider, agent.model)
+        kept = KeptResults() if kept is None else kept
+        # what a guest may read of a chat that others write in as well is what its history shows
+        if self._archive is not None and conversation and caller.trust == "operator":
+            kept.before = KeptBefore(self._archive, self.blobs, conversation)
         return RunScope(
             run=run,
-            turn=run,
+            turn=run if turn is None else turn,
             conversation=conversation,
-            sandbox=await self.workspace.sandbox(),
-            workspace=self.workspace.folder,
+            sandbox=await place.workspace.sandbox(),
+            workspace=place.folder,
             blobs=self.blobs,
-            model=_LazyModel(self.models),
-            runs=ChildRuns(self, caller),
+            model=model or _LazyModel(self.models, asks, self._counted(caller, run, conversation)),
+            runs=ChildRuns(
+                self,
+                caller,
+                run=run,
+                conversation=conversation,
+                filter=filter,
+                place=place,
+                asks=asks,
+            ),
             reply=reply if caller.live_reply else None,
             emit=emit,
+            filter=filter,
             clock=self.clock,
+            journal=journal,
+            kept=kept,
             trace=trace,
+            sandbox_now=place.workspace.sandbox,
         )
+
+    def _counted(self, caller: Caller, run: str, conversation: str) -> OnAttempt | None:
+        """Return what counts the requests that tools of a run make."""
+        spent = self.spent
+        if spent is None:
+            return None
+        return lambda attempt: spent(attempt, caller, run, conversation)
+
+    def close(self, scope: RunScope, why: str) -> None:
+        """End what a run has started and that outlived it.
+
+        Args:
+            scope: That of the run, which is over.
+            why: How it ended, as a sentence for whoever still waits for a child.
+        """
+        self.workspace.leave(scope.run)
+        if isinstance(scope.runs, ChildRuns):
+            scope.runs.close(why)
 
     @contextmanager
     def leased(
         self,
         caller: Caller,
         *,
+        held: frozenset[Capability] | None = None,
         lifetime_s: float = math.inf,
         requested: Iterable[Capability] | None = None,
     ) -> Iterator[Caller]:
@@ -109,6 +191,7 @@ class RunSpaces:
 
         Args:
             caller: Whom the run is for.
+            held: What may be had at most; None = what the operator's profile gives.
             lifetime_s: Seconds that the lease lives at most.
             requested: Capabilities that the run asks for; None = all that may be had.
 
@@ -116,7 +199,7 @@ class RunSpaces:
             CapabilityDeniedError: When the lease that the caller has is over.
         """
         lease = self.leases.issue(
-            self.dispatcher.policy.capabilities,
+            self.dispatcher.policy.capabilities if held is None else held,
             now=self.clock.monotonic(),
             lifetime_s=lifetime_s,
             parent=caller.lease,
@@ -131,6 +214,17 @@ class RunSpaces:
         """Return what runs the calls of a step for a caller."""
         return StepRunner(self.dispatcher, scope, caller)
 
+    def digests(self, scope: RunScope, caller: Caller) -> RunDigests | None:
+        """Return what shortens a run's older results when it comes near the model's window."""
+        if self._fill is None:
+            return None
+
+        def may_recall() -> bool:
+            recall = self.dispatcher.registry.find(RECALL)
+            return recall is not None and self.dispatcher.allows(caller, scope, recall)
+
+        return RunDigests(RecallKeeper(scope, may_recall), threshold=self._fill)
+
     def declare(self, scope: RunScope, caller: Caller) -> Declare:
         """Return what chooses the tools to declare for a caller."""
 
@@ -141,78 +235,18 @@ class RunSpaces:
         return declare
 
 
-class ChildRuns:
-    """Child runs for tools, with the caller's rights narrowed; implements `Runs`."""
-
-    def __init__(self, spaces: RunSpaces, caller: Caller) -> None:
-        self._spaces = spaces
-        self._caller = caller
-
-    async def start(self, spec: RunSpec) -> RunResult:
-        """Run an agent loop to its end and return its answer.
-
-        Raises:
-            CapabilityDeniedError: When the caller's run may not start others.
-        """
-        spaces = self._spaces
-        held = spaces.dispatcher.policy.at(spaces.clock.monotonic()).held(self._caller)
-        require_capability(held, "orch:spawn", what="Starting another run")
-        # one spelling of each name: two lists have in common what is spelled alike
-        mine = replace(self._caller, tools=self._canonical(self._caller.tools))
-        child = mine.narrow(tools=self._canonical(spec.tools))
-        with spaces.leased(child, lifetime_s=spec.timeout_s, requested=spec.capabilities) as caller:
-            return await self._run(spec, caller)
-
-    def _canonical(self, names: Iterable[str] | None) -> frozenset[str] | None:
-        if names is None:
-            return None
-        find = self._spaces.dispatcher.registry.find
-        return frozenset(tool.canonical if (tool := find(name)) else name for name in names)
-
-    async def _run(self, spec: RunSpec, caller: Caller) -> RunResult:
-        spaces = self._spaces
-        run = spaces.new_id()
-        scope = await spaces.scope(caller, run=run)
-        setup = LoopSetup(
-            route=await spaces.models.route(),
-            dispatch_step=spaces.dispatch_step(scope, caller),
-            declare=spaces.declare(scope, caller),
-            emit=_ignore,
-            clock=spaces.clock,
-            run=run,
-            max_steps=spec.max_steps,
-        )
-        messages = (
-            Message.of("system", spec.system or WORKER),
-            date_note(spaces.clock.now()),
-            Message.of("user", spec.prompt),
-        )
-        with anyio.move_on_after(spec.timeout_s):
-            result = await run_loop(setup, messages)
-            error = result.error["message"] if result.error else ""
-            return RunResult(
-                text=result.text, status=result.status, steps=result.steps, error=error
-            )
-        return RunResult(
-            text="",
-            status="timed_out",
-            steps=setup.progress.steps,
-            error=f"stopped after {spec.timeout_s:g} s",
-        )
-
-
 class _LazyModel:
     """The run's model, chosen when a tool first asks it; implements `ModelAccess`."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, asks: Asks, on_attempt: OnAttempt | None) -> None:
         self._models = models
+        self._on_attempt = on_attempt
+        self._asks = asks
 
     async def complete(
         self, prompt: str | Sequence[Message], *, max_output: int | None = None
     ) -> ModelAnswer:
         """Ask the model once, without tools."""
-        return await RouteModel(await self._models.route()).complete(prompt, max_output=max_output)
-
-
-async def _ignore(event: StreamEvent) -> None:
-    """Take an event of a child run, which nobody watches."""
+        route = await self._models.route(*self._asks)
+        model = RouteModel(route, on_attempt=self._on_attempt)
+        return await model.complete(prompt, max_output=max_output)

@@ -38,6 +38,7 @@ class Workspace:
         self._instances = instances
         self._backend: SandboxBackend | None = None
         self._sandbox: Sandbox | None = None
+        self._spec_used: SandboxSpec | None = None
         self._before: list[Sandbox] = []
         self._settled = False
         self._lock = anyio.Lock()
@@ -61,6 +62,11 @@ class Workspace:
         """
         self._settled = False
 
+    def take(self, config: Config) -> None:
+        """Go by other settings from the next run on."""
+        self._config = config
+        self.forget()
+
     async def aclose(self) -> None:
         """Close the sandbox."""
         opened = [*self._before, *([self._sandbox] if self._sandbox else [])]
@@ -74,9 +80,10 @@ class Workspace:
     async def _settle(self) -> Sandbox:
         try:
             backend = await self._choose()
-            if self._sandbox is not None and backend is self._backend:
-                return self._sandbox
             spec = self._spec()
+            same = backend is self._backend and spec == self._spec_used
+            if self._sandbox is not None and same:
+                return self._sandbox
             opened = await _answer(backend.info.id, lambda: backend.open(spec))
         except _NoSandbox as error:
             missing = MissingSandbox(self.folder, reason=error.message, fix=error.fix)
@@ -87,6 +94,7 @@ class Workspace:
                 self.folder, reason=error.message, fix=error.fix or "pegboard doctor"
             )
             return self._replaced(missing, None)
+        self._spec_used = spec
         return self._replaced(opened, backend)
 
     def _replaced(self, sandbox: Sandbox, backend: SandboxBackend | None) -> Sandbox:

@@ -1,0 +1,1 @@
+"""The resident host: it owns the store, runs every channel, and stays until it is told to stop."""

@@ -1,0 +1,73 @@
+"""What a turn asks for in place of what its host would choose: a folder, a provider, a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pegboard.contracts.message import InboundMessage
+
+if TYPE_CHECKING:
+    from pegboard.host.places import Place
+    from pegboard.turns.setup import Turn
+
+_FOLDER: Final = "_folder"
+_PROVIDER: Final = "_provider"
+_MODEL: Final = "_model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnWishes:
+    """What the person at this machine wants for one turn.
+
+    It is kept with the message, so that whichever host runs the turn goes by it, also after a
+    crash. Ingress takes such fields out of whatever comes in, so that only the host can set them.
+
+    Args:
+        folder: The folder to work in; None = the host's own.
+        provider: Provider instance; "" = as configured.
+        model: Model; "" = as configured.
+    """
+
+    folder: Path | None = None
+    provider: str = ""
+    model: str = ""
+
+    def marked(self, message: InboundMessage) -> InboundMessage:
+        """Return a message that says so."""
+        wanted = {
+            _FOLDER: "" if self.folder is None else str(self.folder),
+            _PROVIDER: self.provider,
+            _MODEL: self.model,
+        }
+        given = {name: value for name, value in wanted.items() if value}
+        if not given:
+            return message
+        return replace(message, metadata={**message.metadata, **given})
+
+    def asks(self, place: Place) -> tuple[str, str]:
+        """Return provider and model to ask in a place; "" = as the host is configured."""
+        provider = self.provider or str(place.config.get("agent.provider", ""))
+        model = self.model or str(place.config.get("agent.model", ""))
+        return (provider, model) if self.provider or self.model or place.stamp else ("", "")
+
+    @classmethod
+    def of(cls, turn: Turn) -> TurnWishes:
+        """Return what the message of a turn says, as it was kept and before any hook saw it."""
+        kept = turn.message.metadata if turn.begun is None else _metadata(turn.begun.turn.message)
+        folder = kept.get(_FOLDER, "")
+        return cls(
+            folder=Path(folder) if folder else None,
+            provider=kept.get(_PROVIDER, ""),
+            model=kept.get(_MODEL, ""),
+        )
+
+
+NO_WISHES: Final = TurnWishes()
+
+
+def _metadata(message: Mapping[str, Any]) -> Mapping[str, str]:
+    given: Mapping[str, str] = message.get("metadata", {})
+    return given
