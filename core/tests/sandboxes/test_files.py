@@ -65,12 +65,10 @@ async def test_a_refusal_names_the_command_that_grants_the_folder_and_keeps_the_
     files = opened(Grant(tmp_path / "one", "ro"))
     with pytest.raises(SandboxError) as caught:
         await files.read(str(tmp_path / "two/f"))
-    assert caught.value.fix == (
-        "pegboard config set sandbox.grants '["
-        f'{{path = "{tmp_path}/one", mode = "ro"}}, '
-        f'{{path = "{tmp_path}/two", mode = "ro"}}'
-        "]'"
-    )
+    assert caught.value.fix == f"pegboard grant {tmp_path}/two"
+    with pytest.raises(SandboxError) as caught:
+        await files.write(str(tmp_path / "one/f"), b"x")
+    assert caught.value.fix == f"pegboard grant {tmp_path}/one --write"
 
 
 async def test_no_command_is_offered_for_a_folder_that_can_not_be_granted(

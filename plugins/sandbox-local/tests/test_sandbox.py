@@ -55,6 +55,15 @@ async def test_without_the_exec_effect_nothing_runs_even_where_commands_are_allo
         await box.run(bash("true"))
 
 
+async def test_a_run_that_may_not_write_runs_no_command_for_nothing_could_keep_it_from_writing(
+    opened: Opener,
+) -> None:
+    box = (await opened(shell=True)).narrowed(frozenset({"read", "exec"}))
+    with pytest.raises(SandboxError, match="can't keep them from writing"):
+        await box.run(bash("touch made"))
+    assert not (box.workspace / "made").exists()
+
+
 async def test_an_allowed_command_runs_in_the_workspace(opened: Opener, workspace: Path) -> None:
     box = await opened(shell=True)
     done = await box.run(bash("pwd; echo x > made"))

@@ -27,9 +27,9 @@ def check(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> No
     closed = table.protection.closed(parts, root.parts, write=write)
     if closed is not None:
         why, place = closed
-        raise explain.protected(path.text, why, write=write, place=join(place), grants=table.grants)
+        raise explain.protected(path.text, why, write=write, place=join(place))
     if write and root.mode != "rw":
-        raise explain.read_only(path.text, root=join(root.parts), grants=table.grants)
+        raise explain.read_only(path.text, root=join(root.parts))
 
 
 def outside(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> SandboxError:
@@ -62,4 +62,4 @@ def check_objects(
         if closed is None or (closed[0] == "secret" and table.names(closed[1])):
             continue
         why, place = closed
-        raise explain.protected(path.text, why, write=write, place=str(place), grants=table.grants)
+        raise explain.protected(path.text, why, write=write, place=str(place))

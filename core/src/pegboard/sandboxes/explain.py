@@ -37,16 +37,16 @@ def outside(
         grants: What is granted; the first is the workspace.
     """
     roots = ", ".join(str(grant.path) for grant in grants)
-    fix = f"{folder} can't be granted: {never}." if never else grant_command(folder, mode, grants)
+    fix = f"{folder} can't be granted: {never}." if never else grant_command(folder, mode)
     return SandboxError(
         f"path is outside the granted roots: {path} (granted: {roots})", fix=fix, path=path
     )
 
 
-def read_only(path: str, *, root: str, grants: Sequence[Grant]) -> SandboxError:
+def read_only(path: str, *, root: str) -> SandboxError:
     """Return the refusal of a write below a grant that is only for reading."""
     return SandboxError(
-        f"{path} is granted only to be read", fix=grant_command(root, "rw", grants), path=path
+        f"{path} is granted only to be read", fix=grant_command(root, "rw"), path=path
     )
 
 
@@ -59,9 +59,7 @@ def link_outside(link: str, target: str) -> SandboxError:
     )
 
 
-def protected(
-    path: str, why: Closed, *, write: bool, place: str, grants: Sequence[Grant]
-) -> SandboxError:
+def protected(path: str, why: Closed, *, write: bool, place: str) -> SandboxError:
     """Return the refusal of a place that is closed inside a grant.
 
     Args:
@@ -69,7 +67,6 @@ def protected(
         why: What the place is.
         write: Whether it was to be changed.
         place: The closed place itself; a grant that names it opens it, unless it is Pegboard's own.
-        grants: What is granted; the first is the workspace.
     """
     verb = "written" if write else "read"
     if why == "own":
@@ -77,7 +74,7 @@ def protected(
     elif why == "key":
         fix = "A person can copy what is needed into a file of another name."
     else:
-        fix = grant_command(place, "rw" if write else "ro", grants)
+        fix = grant_command(place, "rw" if write else "ro")
     return SandboxError(
         f"{path} is protected and cannot be {verb}: {_WHY_CLOSED[why]}", fix=fix, path=path
     )
@@ -108,14 +105,6 @@ def lacks_effect(effect: Effect, effects: Effects) -> SandboxError:
     )
 
 
-def grant_command(folder: str, mode: Grip, grants: Sequence[Grant]) -> str:
-    """Return the command that grants one more folder, keeping those that are granted."""
-    kept = [grant for grant in grants[1:] if str(grant.path) != folder]
-    entries = [*((str(grant.path), grant.mode) for grant in kept), (folder, mode)]
-    listed = ", ".join(f"{{path = {_toml(path)}, mode = {_toml(grip)}}}" for path, grip in entries)
-    return f"pegboard config set sandbox.grants {shlex.quote(f'[{listed}]')}"
-
-
-def _toml(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+def grant_command(path: str, mode: Grip) -> str:
+    """Return the command that grants one more folder or file."""
+    return f"pegboard grant {shlex.quote(path)}" + (" --write" if mode == "rw" else "")

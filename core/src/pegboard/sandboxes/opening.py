@@ -97,7 +97,7 @@ def open_file(spot: Spot) -> int:
                 path=text,
             )
         if may_be_key(spot.name) and is_private_key(spot.name, os.pread(fd, KEY_START, 0)):
-            raise explain.protected(text, "key", write=False, place=text, grants=())
+            raise explain.protected(text, "key", write=False, place=text)
     except BaseException:
         os.close(fd)
         raise

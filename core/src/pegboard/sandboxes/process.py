@@ -13,7 +13,7 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -24,6 +24,7 @@ from anyio.lowlevel import checkpoint
 from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Command, Completed, OutputSink
 from pegboard.sandboxes.capture import Capture
+from pegboard.sandboxes.process_space import ProcessSpace
 from pegboard.sandboxes.process_tree import MARK_NAME, ProcessTree
 
 DRAIN_S: Final = 0.25
@@ -34,6 +35,8 @@ _DEATH_S: Final = 5.0
 
 Stream = Literal["stdout", "stderr"]
 StopReason = Literal["wall", "idle", "output"]
+Start = Callable[[], "subprocess.Popen[bytes]"]
+Ready = Callable[[int], Awaitable[Callable[[], None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +48,12 @@ class Launch:
         cwd: Folder to start in, or None = the host's.
         env: The whole environment.
         pass_fds: Descriptors that the program inherits.
-        find_strays: Look for processes that left the group; not needed where the sandbox has a
-            process space of its own.
+        find_strays: Look for processes that left the group.
+        own_processes: The program keeps the command in a process space of its own, which ends with
+            the program's only child: TERM is for the processes inside, KILL for that child.
+        start: Where the program is started: called with what starts it.
+        ready: Called with the process id when the program has started, for what it waits for. What
+            it returns lets the program go on. Time runs, and output is read, meanwhile.
     """
 
     argv: Sequence[str]
@@ -54,6 +61,9 @@ class Launch:
     env: Mapping[str, str]
     pass_fds: Sequence[int] = ()
     find_strays: bool = True
+    own_processes: bool = False
+    start: Callable[[Start], subprocess.Popen[bytes]] | None = None
+    ready: Ready | None = None
 
 
 async def run_process(
@@ -71,17 +81,20 @@ async def run_process(
 
     Raises:
         SandboxError: When the program can't be started.
+        Exception: What `on_output` or `launch.ready` raises, when the command has been ended.
     """
-    mark = secrets.token_hex(8) if launch.find_strays else ""
+    strays = launch.find_strays and not launch.own_processes
+    mark = secrets.token_hex(8) if strays else ""
     started = anyio.current_time()
     process = _start(launch, command, mark)
-    run = _Run(process, ProcessTree(process.pid, mark), command, on_output)
+    tree = ProcessSpace(process.pid) if launch.own_processes else ProcessTree(process.pid, mark)
+    run = _Run(process, tree, command, on_output)
     try:
-        reason, held = await run.to_the_end()
+        reason, held = await run.to_the_end(launch.ready)
     finally:
         run.close()
-    if run.sink_error is not None:
-        raise run.sink_error
+    if run.failure is not None:
+        raise run.failure
     # a process that the kernel won't let go of counts as killed
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     return Completed(
@@ -101,7 +114,7 @@ class _Run:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        tree: ProcessTree,
+        tree: ProcessTree | ProcessSpace,
         command: Command,
         on_output: OutputSink | None,
     ) -> None:
@@ -113,14 +126,14 @@ class _Run:
             "stdout": Capture(command.keep_head, command.keep_tail),
             "stderr": Capture(command.keep_head, command.keep_tail),
         }
-        self.sink_error: Exception | None = None
+        self.failure: Exception | None = None
         self.reason: StopReason | None = None
         self.over = anyio.Event()
         self.open_pipes = 2
         self.drained = anyio.Event()
         self.last_output = anyio.current_time()
 
-    async def to_the_end(self) -> tuple[StopReason | None, bool]:
+    async def to_the_end(self, ready: Ready | None = None) -> tuple[StopReason | None, bool]:
         """Wait for the end, or bring it about; return why it was stopped and if a pipe is held."""
         held = False
         async with anyio.create_task_group() as tasks:
@@ -128,6 +141,8 @@ class _Run:
                 tasks.start_soon(self._pump, "stdout", self.process.stdout)
                 tasks.start_soon(self._pump, "stderr", self.process.stderr)
                 tasks.start_soon(self._feed)
+                if ready is not None:
+                    tasks.start_soon(self._make_ready, ready)
                 tasks.start_soon(self._watch_exit)
                 tasks.start_soon(self._watch_time)
                 await self.over.wait()
@@ -146,6 +161,7 @@ class _Run:
 
     def close(self) -> None:
         """Give back pipes and the process entry."""
+        self.tree.close()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 with suppress(OSError):
@@ -163,6 +179,15 @@ class _Run:
             while not has_ended(self.process):
                 await self.tree.kill()
                 await anyio.sleep(_POLL_S)
+
+    async def _make_ready(self, ready: Ready) -> None:
+        try:
+            go_on = await ready(self.process.pid)
+            self.tree.remember()
+            go_on()
+        except Exception as error:  # the command can't run: it is ended, then it is told
+            self.failure = error
+            self._finish(None)
 
     def _finish(self, reason: StopReason | None) -> None:
         if not self.over.is_set():
@@ -216,12 +241,12 @@ class _Run:
         self.streams[stream].feed(chunk)
         if sum(capture.total for capture in self.streams.values()) > self.command.max_output:
             self._finish("output")
-        if self.on_output is None or self.sink_error is not None:
+        if self.on_output is None or self.failure is not None:
             return
         try:
             await self.on_output(stream, chunk)
         except Exception as error:  # whoever listens fails: the command is ended, then it is told
-            self.sink_error = error
+            self.failure = error
             self._finish(None)
 
     async def _feed(self) -> None:
@@ -273,7 +298,8 @@ def _start(launch: Launch, command: Command, mark: str) -> subprocess.Popen[byte
     if not argv:
         raise SandboxError("the command is empty", fix="Name a program.")
     env = {**launch.env, MARK_NAME: mark} if mark else dict(launch.env)
-    try:
+
+    def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv,
             cwd=launch.cwd,
@@ -285,6 +311,9 @@ def _start(launch: Launch, command: Command, mark: str) -> subprocess.Popen[byte
             start_new_session=True,
             pass_fds=tuple(launch.pass_fds),
         )
+
+    try:
+        return start() if launch.start is None else launch.start(start)
     except ValueError as error:
         raise SandboxError(
             f"the command can't be started: {error}", fix="Write it without NUL bytes."

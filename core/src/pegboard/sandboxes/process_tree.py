@@ -54,7 +54,7 @@ class ProcessTree:
         self._signal_group(number)
         for seen in self.members():
             if seen.group != self.leader:
-                _send(seen, number)
+                send(seen, number)
 
     async def kill(self) -> None:
         """End everything, however often it starts new processes meanwhile."""
@@ -64,8 +64,14 @@ class ProcessTree:
             if not alive:
                 return
             for seen in alive:
-                _send(seen, signal.SIGKILL)
+                send(seen, signal.SIGKILL)
             await anyio.sleep(_PAUSE_S)
+
+    def remember(self) -> None:
+        """Do nothing: what belongs to the tree can be told at any time."""
+
+    def close(self) -> None:
+        """Do nothing: this holds nothing open."""
 
     def _signal_group(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -75,7 +81,7 @@ class ProcessTree:
         """Return the living processes of the tree; nothing where /proc is missing."""
         if not self.mark:
             return []
-        everything = list(_processes())
+        everything = list(processes())
         start = next((seen.started for seen in everything if seen.pid == self.leader), 0)
         known = {self.leader}
         found: list[Seen] = []
@@ -96,19 +102,21 @@ class ProcessTree:
         return _has_mark(seen.pid, self.mark)
 
 
-def _processes() -> Iterator[Seen]:
+def processes() -> Iterator[Seen]:
+    """Yield every process as /proc shows it; nothing where /proc is missing."""
     try:
         names = os.listdir("/proc")  # noqa: PTH208 - names alone, of hundreds of processes
     except OSError:
         return
     for name in names:
         if name.isdigit():
-            seen = _look(int(name))
+            seen = look(int(name))
             if seen is not None:
                 yield seen
 
 
-def _look(pid: int) -> Seen | None:
+def look(pid: int) -> Seen | None:
+    """Return one process as /proc shows it, or None when it is gone."""
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
@@ -139,14 +147,14 @@ def _has_mark(pid: int, mark: str) -> bool:
     return f"{MARK_NAME}={mark}".encode() in variables
 
 
-def _send(seen: Seen, number: int) -> None:
+def send(seen: Seen, number: int) -> None:
     """Send a signal to the process that was seen, not to one that has taken its number since."""
     try:
         fd = os.pidfd_open(seen.pid)
     except OSError:
         return
     try:
-        now = _look(seen.pid)
+        now = look(seen.pid)
         if now is not None and now.started == seen.started:
             with suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(fd, number)

@@ -51,11 +51,13 @@ class Protection:
         secrets: Well-known secrets, likewise; a grant that names one opens it.
         objects: By device and inode, every closed place that exists, for spellings that only the
             file system knows.
+        places: Every one of `own` and `secrets` as a path.
     """
 
     own: tuple[Parts, ...]
     secrets: tuple[Parts, ...]
     objects: dict[tuple[int, int], tuple[Closed, Path]] = field(default_factory=dict)
+    places: tuple[tuple[Closed, Path], ...] = ()
 
     @classmethod
     def of(cls, protected: Iterable[Path], home: Path) -> Protection:
@@ -71,6 +73,7 @@ class Protection:
             tuple(canon_parts(split(str(place))) for place in own),
             tuple(canon_parts(split(str(place))) for place in secrets),
             objects,
+            (*(("own", place) for place in own), *(("secret", place) for place in secrets)),
         )
 
     def closed(self, parts: Parts, root: Parts, *, write: bool) -> tuple[Closed, Parts] | None:

@@ -21,6 +21,7 @@ from pegboard.sandboxes import (
     GrantTable,
     Launch,
     OutputSink,
+    Runs,
     SandboxFiles,
     command_environment,
     lacks_effect,
@@ -29,7 +30,6 @@ from pegboard.sandboxes import (
 
 INFO: Final = SandboxInfo(id="local", confines_commands=False, preference=90)
 ALLOW: Final = "pegboard config set sandboxes.local.allow_unconfined_shell true"
-_POLL_S: Final = 0.01
 
 _REFUSED = (
     "Commands are refused: this sandbox can't confine them. To let them run with all the rights of "
@@ -78,38 +78,6 @@ class LocalBackend:
         return LocalSandbox(files, spec, shell=self.allow_unconfined_shell, runs=Runs())
 
 
-class Runs:
-    """The commands that are running, so that closing the sandbox ends them."""
-
-    def __init__(self) -> None:
-        self.scopes: set[anyio.CancelScope] = set()
-
-    async def run(
-        self, launch: Launch, command: Command, on_output: OutputSink | None
-    ) -> Completed:
-        """Run a command that `end` can stop.
-
-        Raises:
-            SandboxError: When it was stopped so, or can't be started.
-        """
-        with anyio.CancelScope() as scope:
-            self.scopes.add(scope)
-            try:
-                return await run_process(launch, command, on_output=on_output)
-            finally:
-                self.scopes.discard(scope)
-        raise SandboxError(
-            "the sandbox was closed while the command ran", fix="Start a new conversation."
-        )
-
-    async def end(self) -> None:
-        """Stop every command and wait until its processes are gone."""
-        for scope in tuple(self.scopes):
-            scope.cancel()
-        while self.scopes:
-            await anyio.sleep(_POLL_S)
-
-
 class LocalSandbox(SandboxFiles):
     """Files below the grants of this machine; commands only with the operator's word.
 
@@ -152,12 +120,18 @@ class LocalSandbox(SandboxFiles):
                 'commands are refused: the sandbox "local" can\'t confine them',
                 fix=f"To let them run with all the rights of your user: {ALLOW}",
             )
+        if "fs_write" not in self.effects:
+            raise SandboxError(
+                'commands are refused here: the sandbox "local" can\'t keep them from writing, '
+                "which this run may not",
+                fix="Use the tools for files, or a sandbox that confines commands.",
+            )
         launch = Launch(
             argv=tuple(command.argv),
             cwd=await self._folder(command.cwd),
             env=command_environment(self._spec.env, extra=command.env),
         )
-        return await self._runs.run(launch, command, on_output)
+        return await self._runs.run(lambda: run_process(launch, command, on_output=on_output))
 
     def narrowed(self, effects: Effects) -> LocalSandbox:
         """Return the same sandbox with fewer effects; the two share what is open."""

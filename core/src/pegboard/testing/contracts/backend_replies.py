@@ -131,6 +131,19 @@ class OutboxLaws(BackendSuite):
             again = await began_again(store, begun)
             assert [part.state for part in again.outbox] == ["in_doubt", "pending"]
 
+    async def test_a_part_that_can_not_be_delivered_is_not_in_doubt(self, tmp_path: Path) -> None:
+        """It was certainly not sent: nobody is told of it as something that they may have read."""
+        async with self.opened(tmp_path) as (store, _):
+            ref, fence = await self._replied(store)
+            await store.sending(ref.turn, fence, 0, now=NOW)
+            await store.give_up(ref.turn, 0, now=NOW)
+            assert not await store.sending(ref.turn, fence, 0, now=NOW)
+            await store.finish(ref.turn, fence, state="failed", now=NOW)
+            begun = await store.begun(ref.turn)
+            assert begun is not None
+            assert [part.state for part in begun.outbox] == ["failed", "stale"]
+            assert await store.doubtful() == []
+
     async def test_a_doubt_is_told_once(self, tmp_path: Path) -> None:
         """Listed until it was told to the person; then it is settled."""
         async with self.opened(tmp_path) as (store, _):

@@ -59,7 +59,7 @@ ATTACKS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 """The attacks by what holds them off: a key of `SandboxReport.enforced`, or the kernel's filter."""
-PROGRAM: Final = Path(__file__).with_name("probe_program.py")
+PROGRAM: Final = Path(__file__).with_name("_probe_program.py")
 _DISKS: Final = ("vda", "sda", "nvme0n1", "xvda", "mmcblk0", "dm-0", "loop0")
 _GROUPS: Final = ("cgroup.procs", "unified/cgroup.procs", "pids/cgroup.procs")
 _NO_DISK: Final = (254, 0)
@@ -115,12 +115,18 @@ class SandboxProbes(SandboxSuite):
         with capsys.disabled():
             print(f"\n{probed.figure(f'{report.sandbox}, {user_title()}')}")
         if self.allowed is not None:
-            assert probed.allowed == self.allowed, dict(probed.ended)
+            through = sorted(probed.allowed - self.allowed)
+            assert not through, f"let through: {', '.join(through)}"
+            refused = [f"{name} ({probed.ended[name]})" for name in self.allowed - probed.allowed]
+            assert not refused, f"refused, though `allowed` names it: {', '.join(refused)}"
             assert not probed.changed, "something outside was changed"
-        assert not overstated(report.enforced, probed.allowed), dict(probed.ended)
+        claimed = overstated(report.enforced, probed.allowed)
+        assert not claimed, f"`explain` says that it enforces these, but let through: {claimed}"
 
 
-def overstated(enforced: Mapping[str, Enforcement], allowed: frozenset[str]) -> dict[str, list[str]]:
+def overstated(
+    enforced: Mapping[str, Enforcement], allowed: frozenset[str]
+) -> dict[str, list[str]]:
     """Return what was let happen although the sandbox says that it enforces the opposite."""
     return {
         what: found

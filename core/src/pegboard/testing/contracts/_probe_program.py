@@ -5,6 +5,9 @@ argument, and it prints one JSON object: how each try ended (`ALLOWED`, else the
 and what it sees of itself. Nothing it does harms the machine when it is let do it.
 """
 
+# ruff: noqa: PTH101, PTH108, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211
+# the calls of the system are what is tried, with as little as can be between
+
 from __future__ import annotations
 
 import ctypes

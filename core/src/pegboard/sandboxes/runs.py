@@ -1,0 +1,43 @@
+"""The commands that are running in a sandbox, so that closing it ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import anyio
+
+from pegboard.contracts.errors import SandboxError
+
+T = TypeVar("T")
+_POLL_S: Final = 0.01
+
+
+class Runs:
+    """What runs in one sandbox; shared by every narrowed view of it."""
+
+    def __init__(self) -> None:
+        self.scopes: set[anyio.CancelScope] = set()
+
+    async def run(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something that `end` can stop.
+
+        Raises:
+            SandboxError: When it was stopped so.
+        """
+        with anyio.CancelScope() as scope:
+            self.scopes.add(scope)
+            try:
+                return await work()
+            finally:
+                self.scopes.discard(scope)
+        raise SandboxError(
+            "the sandbox was closed while the command ran", fix="Start a new conversation."
+        )
+
+    async def end(self) -> None:
+        """Stop everything and wait until its processes are gone."""
+        for scope in tuple(self.scopes):
+            scope.cancel()
+        while self.scopes:
+            await anyio.sleep(_POLL_S)
