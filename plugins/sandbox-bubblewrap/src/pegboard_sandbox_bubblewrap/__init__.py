@@ -1,0 +1,1 @@
+"""The sandboxes of Linux: bubblewrap, and Landlock where user namespaces are refused."""
