@@ -1,0 +1,1 @@
+"""Tools for the caller's own conversations."""
