@@ -1,0 +1,1 @@
+"""The tool by which the agent asks its owner for a further folder."""
