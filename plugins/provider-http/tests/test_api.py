@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
-from pegboard_provider_http import Event, HttpApi, Timeouts, is_local
+from httpx import AsyncHTTPTransport
+from pegboard_provider_http import Event, HttpApi, Timeouts, finish, is_local
 
 from pegboard import ProviderError
 
@@ -157,6 +159,54 @@ async def test_a_server_that_stalls_is_left() -> None:
         with pytest.raises(ProviderError) as raised:
             await heard(api)
     assert raised.value.kind == "timeout"
+
+
+@pytest.mark.parametrize("last", [b"data: [DONE]\n\n", b'data: {"end": true}\n\n'])
+async def test_an_answer_that_is_whole_leaves_its_connection_usable(last: bytes) -> None:
+    connections = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        try:
+            while await reader.readuntil(b'{"a":1}'):
+                writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+                writer.write(b"%x\r\n%b\r\n" % (len(last), last))
+                await asyncio.sleep(0.05)
+                writer.write(b"0\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    # one's own machine is asked anew each time, so this is how others are asked
+    port = server.sockets[0].getsockname()[1]
+    api = HttpApi("Test", f"http://127.0.0.1:{port}", transport=AsyncHTTPTransport())
+    for _ in range(3):
+        async with aclosing(api.events("chat", {"a": 1})) as events:
+            async for event in events:
+                assert event.data == {"end": True}
+                await finish(events)
+    await api.aclose()
+    await asyncio.sleep(0)  # the server sees that it is over
+    server.close()
+    assert connections == 1
+
+
+async def test_the_rest_of_an_answer_that_is_whole_is_not_waited_for() -> None:
+    async def stall(writer: asyncio.StreamWriter) -> None:
+        await says(b"data: {}\n\ndata: {broken\n\n")(writer)
+        while True:
+            writer.write(b": still here\n\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with serving(stall) as (api, server):
+        async with aclosing(api.events("chat", {})) as events:
+            await anext(events)
+            with anyio.fail_after(5):
+                await finish(events)
+        await asyncio.wait_for(server.gone.wait(), 3)
 
 
 async def test_closing_the_stream_closes_the_connection() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
+
+import anyio
 
 from pegboard import Clock, ProviderError, SystemClock
 from pegboard.providers import SseError, SseParser, failure
@@ -26,8 +28,16 @@ from pegboard_provider_http.http import (
 )
 
 MAX_ERROR: Final = 65_536
+ERROR_S: Final = 10.0
+"""Seconds that the body of an error may take."""
 MAX_JSON: Final = 16_777_216
+MAX_QUOTED: Final = 500
+"""Characters of a server's own words that are repeated."""
+REST_S: Final = 0.5
+"""Seconds to wait for the end of a body whose answer is whole already."""
 _AGENT: Final = "pegboard"
+_decode: Final = json.JSONDecoder().decode
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +53,7 @@ class Timeouts:
     idle_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One event of a stream, its data parsed.
 
     Args:
@@ -64,6 +73,7 @@ class HttpApi:
         base_url: Address that paths are below.
         headers: Sent with every request.
         secrets: Values in them that no message may hold.
+        key: Name of the secret that is the key, to say how to set another one; "" = there is none.
         timeouts: How long to wait.
         clock: Time; None = the machine's.
         transport: What makes connections; None = the usual, with the proxies of the environment
@@ -80,6 +90,7 @@ class HttpApi:
         *,
         headers: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
+        key: str = "",
         timeouts: Timeouts | None = None,
         clock: Clock | None = None,
         transport: AsyncBaseTransport | None = None,
@@ -87,14 +98,21 @@ class HttpApi:
         self.title = title
         self.base_url = _checked(title, base_url)
         self._secrets = tuple(secret for secret in secrets if secret)
+        self._key = key
         self._now = (clock or SystemClock()).now
         waits = timeouts or Timeouts()
+        local = is_local(self.base_url)
+        # a server may close a connection just as it is used again, which costs the request; on this
+        # machine a new one costs nothing
+        reused = 0 if local else 8
         self._client = AsyncClient(
             headers=_sendable(title, {"user-agent": _AGENT, **(headers or {})}),
             timeout=Timeout(waits.idle_s, connect=waits.connect_s),
-            limits=Limits(max_connections=None, max_keepalive_connections=8),
+            limits=Limits(max_connections=None, max_keepalive_connections=reused),
             transport=transport,
-            trust_env=transport is None and not is_local(self.base_url),
+            trust_env=transport is None and not local,
+            # reading all certificates takes a while, and nothing is encrypted on this machine
+            verify=not (local and self.base_url.startswith("http:")),
             follow_redirects=False,
         )
 
@@ -106,7 +124,7 @@ class HttpApi:
 
     async def events(
         self, path: str, payload: Any, *, headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Post a request and yield the events of its answer, their data parsed as JSON.
 
         `[DONE]` is no event: it ends the stream. Closing this closes the connection.
@@ -118,15 +136,17 @@ class HttpApi:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "application/json":
                 # some servers answer a stream that fails at once with plain JSON and status 200
-                yield Event(self._parsed(await whole(response, max_bytes=MAX_JSON)))
+                yield Event(self._parsed(await self._text(response)))
                 return
             parser = SseParser()
-            async for piece in pieces(response):
-                for event in parser.feed(piece):
-                    if event.data == "[DONE]":
+            body = pieces(response)
+            async for piece in body:
+                for data, type, _ in parser.feed(piece):
+                    if data == "[DONE]":
+                        await finish(body)
                         return
-                    if event.data:
-                        yield Event(self._parsed(event.data), event.event)
+                    if data:
+                        yield Event(self._parsed(data), type)
             last = parser.end()
             if last is not None and last.data not in ("", "[DONE]"):
                 yield Event(self._parsed(last.data), last.event)
@@ -138,7 +158,7 @@ class HttpApi:
             ProviderError: When the request fails.
         """
         async with self._asked(method, path, payload, None) as response:
-            return self._parsed(await whole(response, max_bytes=MAX_JSON))
+            return self._parsed(await self._text(response))
 
     def failed(self, body: Any, *, status: int | None = None) -> ProviderError:
         """Return the error of an event in a stream that reports a failure.
@@ -147,11 +167,17 @@ class HttpApi:
             body: The event's data.
             status: HTTP status that it stands for, where it says one.
         """
-        return failure(self.title, status=status, body=body, now=self._now(), secrets=self._secrets)
+        return self._failure(status, body)
 
     def nonsense(self, what: str) -> ProviderError:
         """Return the error of an answer that is not what the dialect says."""
         return ProviderError(f"{self.title} sent what is no answer: {what}.", kind="protocol")
+
+    def quoted(self, text: str) -> str:
+        """Return a server's own words as they may be repeated: a short line without secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[redacted]")
+        return " ".join(text.split())[:MAX_QUOTED]
 
     async def aclose(self) -> None:
         """Give back connections."""
@@ -167,15 +193,17 @@ class HttpApi:
         if payload is not None:
             sent["content-type"] = "application/json"
             content = _encoded(payload)
+        answers = False
         try:
             async with self._client.stream(method, url, content=content, headers=sent) as response:
                 if response.status_code != 200:
                     raise await self._refused(response)
+                answers = True
                 yield response
         except TimeoutException as error:
             raise ProviderError(f"{self.title} took too long to answer.", kind="timeout") from error
         except HTTPError as error:
-            raise self._unreached(error) from error
+            raise (self._broken() if answers else self._unreached(error)) from error
         except (BodyError, SseError) as error:
             raise self.nonsense(str(error)) from error
 
@@ -190,31 +218,73 @@ class HttpApi:
                 fix="put the new address into the configuration as base_url",
                 status=response.status_code,
             )
-        return failure(
+        body = await beginning(response, max_bytes=MAX_ERROR, within_s=ERROR_S)
+        return self._failure(response.status_code, body, headers)
+
+    def _failure(
+        self, status: int | None, body: Any, headers: Mapping[str, str] | None = None
+    ) -> ProviderError:
+        error = failure(
             self.title,
-            status=response.status_code,
-            body=await beginning(response, max_bytes=MAX_ERROR),
+            status=status,
+            body=body,
             headers=headers,
             now=self._now(),
             secrets=self._secrets,
         )
+        if error.kind == "auth" and self._key:
+            error.fix = _how_to_set(self._key)
+        return error
+
+    def _broken(self) -> ProviderError:
+        return ProviderError(
+            f"{self.title} broke off in the middle of its answer: the connection was lost.",
+            kind="network",
+        )
 
     def _unreached(self, error: HTTPError) -> ProviderError:
-        text = " ".join(str(error).split()) or type(error).__name__
+        text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         for secret in self._secrets:
             text = text.replace(secret, "[redacted]")
         host = URL(self.base_url).netloc.decode("ascii", "replace")
         return ProviderError(
-            f"{self.title} at {host} can't be reached: {text}.",
+            f"{self.title} at {host} can't be reached{self._by_proxy()}: {text}.",
             kind="network",
             fix=f"look whether something answers at {self.base_url}",
         )
 
-    def _parsed(self, text: str | bytes) -> Any:
+    def _by_proxy(self) -> str:
+        """Say that a proxy of the environment is on the way, whose fault it may be."""
+        from urllib.request import getproxies, proxy_bypass  # the client has loaded it already
+
+        url = URL(self.base_url)
+        proxies = getproxies()
+        used = (proxies.get(url.scheme) or proxies.get("all")) and not proxy_bypass(url.host)
+        return " through the proxy of the environment" if used and not is_local(str(url)) else ""
+
+    async def _text(self, response: Response) -> str:
+        return (await whole(response, max_bytes=MAX_JSON)).decode("utf-8-sig", "replace")
+
+    def _parsed(self, text: str) -> Any:
         try:
-            return json.loads(text)
+            return _decode(text)
         except (ValueError, RecursionError) as error:
             raise self.nonsense("a part of it is no JSON") from error
+
+
+async def finish(rest: AsyncIterator[T], take: Callable[[T], object] | None = None) -> None:
+    """Read what follows an answer that is whole already, so that the connection can be used again.
+
+    It is not waited for long, and what goes wrong in it counts no more.
+
+    Args:
+        rest: The events that are left.
+        take: Called with each of them, where they may tell something still.
+    """
+    with anyio.move_on_after(REST_S), suppress(ProviderError, HTTPError, BodyError):
+        async for item in rest:
+            if take is not None:
+                take(item)
 
 
 def is_local(url: str) -> bool:
@@ -261,6 +331,11 @@ def _sendable(title: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 _KEYED: Final = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key"})
+
+
+def _how_to_set(key: str) -> str:
+    variable = key.removeprefix("env:")
+    return f"export {variable}=..." if variable != key else f"pegboard secret set {key}"
 
 
 def _encoded(payload: Any) -> bytes:

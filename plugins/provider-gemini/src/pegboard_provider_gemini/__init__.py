@@ -1,0 +1,1 @@
+"""Provider for Google's Gemini."""

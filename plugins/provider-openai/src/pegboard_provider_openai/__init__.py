@@ -1,0 +1,1 @@
+"""Providers for OpenAI and for servers that speak its Chat Completions."""

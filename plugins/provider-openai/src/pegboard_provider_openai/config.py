@@ -1,0 +1,91 @@
+"""Settings of the providers: `[providers.NAME]`."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SECRET: Final[dict[str, Any]] = {"x-secret-name": True}
+"""Marks a setting that names a secret; the host gives the factory that secret and no other."""
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(default="", description="Model to ask when a run names none.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="Further HTTP headers; never put a key here."
+    )
+    connect_s: float = Field(
+        default=10.0, gt=0, le=300, description="Seconds to wait for a connection."
+    )
+    idle_s: float = Field(
+        default=300.0, gt=0, le=3600, description="Seconds to wait for the next byte of an answer."
+    )
+    context: int | None = Field(
+        default=None, gt=0, description="Context window in tokens, where the default is wrong."
+    )
+    max_output: int | None = Field(
+        default=None, gt=0, description="Longest answer in tokens, where the default is wrong."
+    )
+
+
+class OpenAISettings(_Settings):
+    """Settings of a provider of the type `openai`."""
+
+    api_key: str = Field(
+        default="openai_api_key",
+        description="Name of the secret that is the key: it is read from the environment "
+        "(`OPENAI_API_KEY`), or where `pegboard secret set` keeps it. `env:NAME` is only ever read "
+        "from that variable.",
+        json_schema_extra=SECRET,
+    )
+    base_url: str = Field(
+        default="https://api.openai.com/v1", description="Address of the interface."
+    )
+    model: str = Field(default="gpt-5.5", description="Model to ask when a run names none.")
+    summaries: bool = Field(
+        default=False,
+        description="Ask for summaries of the reasoning, to show them; OpenAI gives them to "
+        "verified organisations only, and refuses the requests of others.",
+    )
+
+
+class CompatibleSettings(_Settings):
+    """Settings of a provider of the type `openai-compatible`."""
+
+    server: Literal[
+        "openai",
+        "deepseek",
+        "groq",
+        "llamacpp",
+        "lmstudio",
+        "mistral",
+        "ollama",
+        "openrouter",
+        "vllm",
+        "other",
+    ] = Field(description="Which server it is: sets the address, the key and its peculiarities.")
+    api_key: str | None = Field(
+        default=None,
+        description="Name of the secret that is the key, or `env:NAME`; absent = as usual for the "
+        "server (`groq_api_key`, which `GROQ_API_KEY` is, too), empty = it needs none.",
+        json_schema_extra=SECRET,
+    )
+    base_url: str = Field(default="", description="Address; empty = as usual for the server.")
+    max_tokens: Literal["", "max_tokens", "max_completion_tokens"] = Field(
+        default="", description="Field for the longest answer; empty = as usual for the server."
+    )
+    usage_asked: bool | None = Field(
+        default=None, description="Ask for token counts; absent = as usual for the server."
+    )
+    effort: bool | None = Field(
+        default=None, description="Send the reasoning effort; absent = as usual for the server."
+    )
+    tools: bool | None = Field(
+        default=None, description="Declare tools; absent = as usual for the model."
+    )
+    images: bool | None = Field(
+        default=None, description="Send images; absent = as usual for the server and the model."
+    )

@@ -1,0 +1,89 @@
+"""Run Python as an ordinary user from a test run of root, whose own folders may be closed to it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+USER: Final = 65534
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+_STASH: Final = "/tmp/.pegboard-stash"
+
+
+def why_not() -> str | None:
+    """Return why nobody else can be played here, or None."""
+    if os.getuid() != 0:
+        return "these tests run as an ordinary user already"
+    missing = [name for name in ("unshare", "setpriv", "mount") if shutil.which(name) is None]
+    if missing:
+        return f"no program {missing[0]} here (util-linux)"
+    ran = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    return None if ran.returncode == 0 else f"unshare: {ran.stderr.decode().strip()}"
+
+
+def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run this Python as the user nobody, with a home in `folder`.
+
+    What it needs is opened to it in a mount namespace of its own; the machine is not changed.
+
+    Args:
+        arguments: What follows `python`.
+        folder: A folder below /tmp; it is given to that user.
+    """
+    home = folder / "home"
+    home.mkdir(parents=True)
+    for path in (folder, home):
+        os.chown(path, USER, USER)
+    drop = f"setpriv --reuid {USER} --regid {USER} --clear-groups"
+    script = "\n".join(
+        ["set -e", *_openings(), f"exec {drop} {shlex.join([sys.executable, *arguments])}"]
+    )
+    return subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+        cwd=REPOSITORY,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "TMPDIR": str(folder),
+            "LANG": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **{name: os.environ[name] for name in ("PEGBOARD_CI",) if name in os.environ},
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _openings() -> list[str]:
+    """Return the commands that lay an open folder over each closed one, with what is needed."""
+    needed = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, REPOSITORY)}
+    closed: dict[str, list[str]] = {}
+    for path in sorted(needed):
+        top = _closed_above(path)
+        if top is not None:
+            closed.setdefault(top, []).append(path)
+    lines = []
+    for top, paths in closed.items():
+        for number, path in enumerate(paths):
+            stash = f"{_STASH}{number}"
+            lines += [f"mkdir -p {stash}", f"mount --bind {shlex.quote(path)} {stash}"]
+        lines.append(f"mount -t tmpfs -o mode=755 tmpfs {shlex.quote(top)}")
+        for number, path in enumerate(paths):
+            place = shlex.quote(path)
+            lines += [f"mkdir -p {place}", f"mount --bind {_STASH}{number} {place}"]
+    return lines
+
+
+def _closed_above(path: str) -> str | None:
+    """Return the outermost folder above a path that others may not enter."""
+    for folder in reversed(Path(path).parents):
+        if not folder.stat().st_mode & 0o001:
+            return str(folder)
+    return None
