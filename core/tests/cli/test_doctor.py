@@ -115,3 +115,30 @@ def test_an_untrusted_folder_is_mentioned_and_trusting_it_settles_that(here):
     assert (finding["level"], finding["fix"]) == ("warning", "pegboard trust")
     assert here.run("trust").code == 0
     assert _about(here.run("doctor", "--json"), "folder")[0]["level"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("profile", "level", "words"),
+    [
+        ("standard", "ok", "The agent holds orch:analyze"),
+        ("assistant", "ok", "The agent starts nothing by itself"),
+        ("unattended", "ok", "A run that is refused 5 times in a row is stopped."),
+        ("max", "warning", "max is the same as standard for now"),
+    ],
+)
+def test_the_profile_is_told_with_what_follows_from_it(here, profile, level, words):
+    here.working_plugin()
+    ended = here.run("--set", f"autonomy.profile={profile}", "doctor", "--json")
+    (found,) = _about(ended, "profile")
+    assert found["level"] == level
+    assert found["message"].startswith(f"{profile}\n")
+    assert words in found["message"]
+    assert (found["fix"] is not None) is (profile == "max")
+
+
+def test_a_profile_that_does_not_exist_is_told_once(here):
+    here.working_plugin()
+    ended = here.run("--set", "autonomy.profile=standart", "doctor", "--json")
+    assert not _about(ended, "profile")
+    assert any("did you mean 'standard'" in item["message"] for item in ended.json["checks"])
+    assert _about(ended, "folder")

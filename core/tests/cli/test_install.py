@@ -165,14 +165,16 @@ def test_uninstall_removes_the_package_and_keeps_settings_until_purge(here):
     assert here.run("plugins", "install", "-y", file).code == 0
     here.write_config("[plugins.weather]\nunits = 'metric'\n[agent]\nmax_steps = 5\n")
     data = here.home / "data" / "plugins" / "weather"
-    data.mkdir(parents=True)
+    storage = here.home / "data" / "storage" / "weather"
+    for folder in (data, storage):
+        folder.mkdir(parents=True)
     ended = here.run("plugins", "uninstall", "--yes", "weather")
     assert (ended.code, ended.out) == (0, "weather (pegboard-weather) is uninstalled.\n"), ended.err
-    assert "units" in here.config.read_text() and data.exists()
+    assert "units" in here.config.read_text() and data.exists() and storage.exists()
     assert here.run("plugins", "install", "-y", file).code == 0
     assert here.run("plugins", "uninstall", "-y", "--purge", "weather").code == 0
     assert "units" not in here.config.read_text() and "max_steps" in here.config.read_text()
-    assert not data.exists()
+    assert not data.exists() and not storage.exists()
     assert here.run("plugins", "list", "--json").json["plugins"] == []
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,12 +13,11 @@ from pegboard.cli import exit_codes
 from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import BAD, GOOD, PLAIN, WARN
 from pegboard.cli.session import Session, json_option
+from pegboard.cli.stored import reading
 from pegboard.contracts.audit import AUDIT_KINDS
 from pegboard.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from pegboard.store.audit_chain import Head
 
 _COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -62,7 +59,7 @@ def list_command(
         kind=kind,
         limit=limit,
     )
-    with _log(session) as connection:
+    with reading(session) as connection:
         found = [] if connection is None else listed(connection, wanted)
     output = session.output
     if output.json_wanted:
@@ -95,7 +92,7 @@ def verify_command(session: Session, expected: str | None) -> None:
     from pegboard.store.audit_log import verified
 
     head = None if expected is None else _head(expected)
-    with _log(session) as connection:
+    with reading(session) as connection:
         result = verify((), head) if connection is None else verified(connection, head)
     output = session.output
     if output.json_wanted:
@@ -123,7 +120,7 @@ def export_command(session: Session, file: Path | None) -> None:
     from pegboard.store.audit_chain import EMPTY
     from pegboard.store.audit_log import end_of_export, exported
 
-    with _log(session) as connection:
+    with reading(session) as connection:
         lines = iter([end_of_export(EMPTY)]) if connection is None else exported(connection)
         if file is None:
             for line in lines:
@@ -154,23 +151,6 @@ def earliest(text: str, now: datetime) -> float:
             f"--since takes a time like 2026-05-01T12:00 or an age like 2h, got {text!r}.",
             fix="pegboard audit list --since 1d",
         ) from error
-
-
-@contextmanager
-def _log(session: Session) -> Iterator[sqlite3.Connection | None]:
-    """Open the store for reading, also while hosts write to it; None when nothing was written."""
-    from pegboard.store.migrations import MIGRATIONS, refuse_newer, version_of
-    from pegboard.store.sqlite import FILE_NAME, open_for_reading, told
-
-    path = session.paths.state / FILE_NAME
-    if not path.exists():
-        yield None
-        return
-    with closing(open_for_reading(path)) as connection, told(path):
-        version = version_of(connection)
-        refuse_newer(path, version, MIGRATIONS[-1].version)
-        connection.execute("BEGIN")  # one look at the log, whatever is appended meanwhile
-        yield connection if version else None
 
 
 def _head(given: str) -> Head:

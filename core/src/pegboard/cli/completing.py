@@ -50,3 +50,12 @@ def dotted_keys(schema: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield from dotted_keys(about, f"{dotted}.")
         else:
             yield dotted
+
+
+def granted_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the folders and files that are granted."""
+    try:
+        grants = session_of(ctx).config.get("sandbox.grants", ())
+    except (PegboardError, OSError):
+        return []
+    return [item["path"] for item in grants if item["path"].startswith(incomplete)]

@@ -13,6 +13,7 @@ from pegboard.cli.completing import config_keys, dotted_keys
 from pegboard.cli.fault import tell
 from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import FAINT, GOOD, PLAIN
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import merged_schema, problems, visible
 from pegboard.config import edit
@@ -97,6 +98,7 @@ def set_command(session: Session, key: str, value: str) -> None:
     source = now.config.source(key)
     if str(session.paths.config_file) not in source:
         tell(session.output, f"{source} still decides {key}.", None, title="Warning")
+    tell_host(session)
 
 
 @click.command("unset")
@@ -109,6 +111,7 @@ def unset(session: Session, key: str) -> None:
             f"{key} is not set in {session.paths.config_file}.", fix="pegboard config show"
         )
     session.output.line(f"{key} is removed.", GOOD)
+    tell_host(session)
 
 
 @click.command("check")

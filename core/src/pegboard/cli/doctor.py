@@ -19,7 +19,7 @@ from pegboard.cli.findings import Finding, Level, any_broken, findings_json, pri
 from pegboard.cli.plugins.doctor import state_findings
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import problems
-from pegboard.contracts.errors import PegboardError
+from pegboard.contracts.errors import ConfigError, PegboardError
 
 
 @click.command("doctor")
@@ -32,6 +32,7 @@ def command(ctx: click.Context) -> None:
     try:
         findings += _settings(session)
         findings += state_findings(session.boot)
+        findings += _profile(session)
         findings += _providers(session)
         findings += _sandbox(session)
         findings += _trust(session)
@@ -110,6 +111,22 @@ def _settings(session: Session) -> Iterator[Finding]:
     if not found:
         files = ", ".join(str(file) for file in config.files)
         yield Finding("ok", "settings", files or "no config file: every setting has its default")
+
+
+def _profile(session: Session) -> Iterator[Finding]:
+    from pegboard.policy.explain import profile_facts
+    from pegboard.policy.profiles import resolve
+
+    try:
+        autonomy = resolve(session.config.section("autonomy"))
+    except ConfigError:  # told among the settings
+        return
+    text = "\n".join([autonomy.profile, *profile_facts(autonomy)])
+    if autonomy.profile == "max":
+        fix = "pegboard config set autonomy.profile standard"
+        yield Finding("warning", "profile", text, fix)
+    else:
+        yield Finding("ok", "profile", text)
 
 
 def _providers(session: Session) -> Iterator[Finding]:

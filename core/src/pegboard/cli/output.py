@@ -82,13 +82,20 @@ class Output:
         """Print one line on standard error: what is not the answer itself."""
         self._write(sys.stderr, printable(text), style)
 
-    def json(self, data: Mapping[str, Any]) -> None:
-        """Print the one JSON object that answers the command, in the versioned envelope."""
+    def json(self, data: Mapping[str, Any], *, sort_keys: bool = False) -> None:
+        """Print the one JSON object that answers the command, in the versioned envelope.
+
+        Args:
+            data: What the command answers.
+            sort_keys: True for what people keep and compare, so that nothing moves in it.
+        """
         import json
 
         encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
         envelope = {"version": JSON_VERSION, **data}
-        click.echo(json.dumps(envelope, indent=2, ensure_ascii=encoding != "utf8"))
+        click.echo(
+            json.dumps(envelope, indent=2, ensure_ascii=encoding != "utf8", sort_keys=sort_keys)
+        )
 
     def table(
         self,

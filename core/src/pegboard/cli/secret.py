@@ -10,6 +10,7 @@ import click
 from pegboard.cli.fault import tell
 from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import GOOD, PLAIN, WARN
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.config.nearest import nearest
 from pegboard.config.secrets import Secrets
@@ -47,6 +48,7 @@ def set_command(session: Session, name: str) -> None:
         raise UsageError(f"The value of {name} is empty.", fix=f"pegboard secret set {name}")
     where = _secrets(session).set(name, value)
     session.output.line(f"{name} is kept in the {where}.", GOOD)
+    tell_host(session)
     if name not in declared:
         near = nearest(name, declared)
         tell(
@@ -94,6 +96,7 @@ def rm_command(session: Session, name: str) -> None:
     secrets = _secrets(session)
     if secrets.remove(name):
         session.output.line(f"{name} is removed.", GOOD)
+        tell_host(session)
         return
     near = nearest(name, [kept for kept, _ in secrets.names()])
     raise UsageError(

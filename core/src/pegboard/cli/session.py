@@ -1,7 +1,7 @@
 """What the options before the command say, and the way from there to config, boot and host.
 
-A command that a plugin contributes finds it as `ctx.obj`; `options`, `open_host`, `run` and
-`output` are what it may rely on.
+A command that a plugin contributes finds it as `ctx.obj`; `options`, `connect`, `open_host`, `run`
+and `output` are what it may rely on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pegboard.config.paths import Paths, find_paths
 from pegboard.contracts.errors import UsageError
 
 if TYPE_CHECKING:
-    from pegboard.host import Host, HostOptions
+    from pegboard.host import CommandHost, Host, HostOptions
+    from pegboard.host.control.client import ControlClient
     from pegboard.plugins.decision.boot import Boot
     from pegboard.policy.redaction import Redactor
 
@@ -136,9 +137,7 @@ class Session:
         """
         from pegboard.host import HostOptions
 
-        folder = (workspace or Path.cwd()).absolute()
-        if not folder.is_dir():
-            raise UsageError(f"The workspace {folder} is not a folder.", fix=f"mkdir -p {folder}")
+        folder = self.folder_for(workspace)
         return HostOptions(
             paths=self.paths,
             overrides=self.overrides,
@@ -149,9 +148,66 @@ class Session:
             redactor=self.redactor,
         )
 
+    def folder_for(self, workspace: Path | None) -> Path:
+        """Return the absolute path of a workspace; None = the current folder.
+
+        Raises:
+            UsageError: When it is no folder.
+        """
+        folder = (workspace or Path.cwd()).absolute()
+        if not folder.is_dir():
+            raise UsageError(f"The workspace {folder} is not a folder.", fix=f"mkdir -p {folder}")
+        return folder
+
+    @asynccontextmanager
+    async def connect(self, workspace: Path | None = None) -> AsyncIterator[CommandHost]:
+        """Reach the host that owns the store; with none running, open one for this invocation.
+
+        What is broken in it is said on standard error.
+
+        Args:
+            workspace: The folder that tools work in; None = the current one.
+
+        Raises:
+            UsageError: When an option can't count, since the running host has its own settings.
+        """
+        folder = self.folder_for(workspace)
+        async with self.resident() as client:
+            if client is not None:
+                from pegboard.cli.resident import connected
+
+                yield await connected(self, client, folder)
+                return
+        from pegboard.host.own_host import OwnHost
+
+        async with self.open_host(workspace) as host:
+            yield OwnHost(host)
+
+    @asynccontextmanager
+    async def resident(self) -> AsyncIterator[ControlClient | None]:
+        """Reach the host that owns the store, for the time of the block; None when there is none.
+
+        Raises:
+            PegboardError: When it does not answer.
+        """
+        if not self.paths.state.is_dir():
+            yield None
+            return
+        from pegboard.host.control.client import listening, reach
+
+        client = await reach(self.paths.state)
+        if client is None:
+            yield None
+            return
+        async with listening(client):
+            yield client
+
     @asynccontextmanager
     async def open_host(self, workspace: Path | None = None) -> AsyncIterator[Host]:
-        """Open a host for this invocation, and say on standard error what is broken in it."""
+        """Open a host for this invocation, and say on standard error what is broken in it.
+
+        It can't keep anything while another one owns the store; see `connect`.
+        """
         from pegboard.cli.plugins.view import tell_broken
         from pegboard.host import open_host
 

@@ -94,7 +94,9 @@ def _print_manifest(output: Output, plugin_id: str, manifest: Manifest) -> None:
 
 
 def _tool_text(tool: Any) -> str:
-    words = [effects_text(tool.get("effects"))]
+    from pegboard.plugins.discovery.tool_facts import policy_facts
+
+    words = [effects_text(tool.get("effects")), *policy_facts(tool)]
     needs = needs_text(tool.get("needs", {}))
     return "; ".join(word for word in (*words, f"needs {needs}" if needs else "") if word)
 

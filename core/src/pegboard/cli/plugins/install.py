@@ -15,6 +15,7 @@ from pegboard.cli.output import GOOD
 from pegboard.cli.plugins.fresh import fresh_plugins
 from pegboard.cli.plugins.inspect import differences, print_inspection
 from pegboard.cli.plugins.pip import Pip, Target, target_of
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.plugins.discovery.first_party import package_of
@@ -60,6 +61,7 @@ def command(
         confirm(session, f"Install {found.dist} {found.version} here?", yes=yes)
         flags = ["--editable"] if editable else []
         pip.install(*flags, f"{path}{target.extras}", reinstall=reinstall)
+    tell_host(session)
     records = {record["id"]: record for record in fresh_plugins(session, ids)}
     if session.output.json_wanted:
         data = {"inspection": found.to_dict(), "plugins": list(records.values())}

@@ -7,6 +7,7 @@ import click
 from pegboard.cli.completing import plugin_ids
 from pegboard.cli.fault import tell
 from pegboard.cli.plugins.view import to_json
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.config.edit import add_item, remove_item
 from pegboard.plugins.decision.failures import FailureStore
@@ -59,6 +60,7 @@ def enable(session: Session, plugins: tuple[str, ...]) -> None:
 
 def _report(session: Session, ids: list[str], *, wanted: str) -> None:
     """Say what the plugins are now, which another setting may have decided."""
+    tell_host(session)
     now = session.again().boot
     records = [record for plugin_id in ids if (record := now.get(plugin_id))]
     if session.output.json_wanted:

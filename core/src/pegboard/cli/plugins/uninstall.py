@@ -14,6 +14,7 @@ from pegboard.cli.output import GOOD
 from pegboard.cli.plugins.fresh import fresh_plugins
 from pegboard.cli.plugins.install import confirm
 from pegboard.cli.plugins.pip import Pip
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.config.edit import remove_item, unset
 from pegboard.config.keys import join_key
@@ -33,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 @click.command()
 @click.argument("plugins", nargs=-1, required=True, shell_complete=plugin_ids)
 @click.option("--yes", "-y", is_flag=True, help="Uninstall without asking.")
-@click.option("--purge", is_flag=True, help="Remove its settings and its data folder as well.")
+@click.option("--purge", is_flag=True, help="Remove its settings and all that it keeps as well.")
 @json_option
 @click.pass_obj
 def command(session: Session, plugins: tuple[str, ...], yes: bool, purge: bool) -> None:
@@ -55,6 +56,7 @@ def command(session: Session, plugins: tuple[str, ...], yes: bool, purge: bool) 
         FailureStore(session.paths).forget(record.id)
         if purge:
             _purge(session, record)
+    tell_host(session)
     _report(session, records)
 
 
@@ -107,6 +109,7 @@ def _purge(session: Session, record: PluginRecord) -> None:
     for dotted in _instance_tables(session, record):
         unset(file, dotted)
     shutil.rmtree(session.paths.data / "plugins" / record.id, ignore_errors=True)
+    shutil.rmtree(session.paths.plugin_storage(record.id), ignore_errors=True)
 
 
 def _instance_tables(session: Session, record: PluginRecord) -> list[str]:

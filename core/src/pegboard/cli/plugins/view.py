@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.output import BAD, GOOD, WARN, Output, Style
+from pegboard.plugins.decision.broken import CHOSEN, SOUND, broken_lines
+from pegboard.plugins.decision.broken import broken as broken
 
 if TYPE_CHECKING:
     from pegboard.config.schema import Problem
@@ -13,18 +15,10 @@ if TYPE_CHECKING:
     from pegboard.plugins.decision.state import PluginRecord
     from pegboard.plugins.discovery.manifest import Manifest
 
-_GOOD: Final = frozenset({"ready", "active"})
-_MILD: Final = frozenset({"unmanifested", "disabled", "untrusted"})
-
 
 def state_style(state: str) -> Style:
     """Return the colour of a state: green works, yellow was chosen so, red is broken."""
-    return GOOD if state in _GOOD else WARN if state in _MILD else BAD
-
-
-def broken(record: PluginRecord) -> bool:
-    """Return whether a plugin is out of order without anybody having chosen that."""
-    return record.state.value not in _GOOD | _MILD
+    return GOOD if state in SOUND else WARN if state in CHOSEN else BAD
 
 
 def provides(manifest: Manifest | None) -> dict[str, list[str]]:
@@ -100,12 +94,8 @@ def tell_broken(
     """Say on standard error which plugins can't be used though nobody chose that, and the rest."""
     from pegboard.cli.fault import tell
 
-    for record in records:
-        if broken(record):
-            what = f"{record.id} ({record.dist} {record.version}) is {record.state.value}"
-            tell(output, f"{what}: {record.reason}", record.fix, title="Warning")
-    for problem in dict.fromkeys(problems):
-        tell(output, problem.message, problem.fix, title="Warning")
+    for message, fix in broken_lines(records, problems):
+        tell(output, message, fix, title="Warning")
 
 
 def explain(output: Output, record: PluginRecord) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,29 +16,11 @@ from pegboard.cli.session import Session, json_option
 from pegboard.cli.tools.arguments import arguments_of
 from pegboard.cli.tools.options import as_option, workspace_option
 from pegboard.contracts.effects import Trust
-from pegboard.contracts.errors import PluginError
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.tools.fence import unfenced
 
 if TYPE_CHECKING:
-    from pegboard.contracts.caller import Caller
-    from pegboard.host import Host
-
-
-class Stages:
-    """Collects the stages of one dispatch, with the milliseconds since the first."""
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, Any]] = []
-        self._began: float | None = None
-
-    def __call__(self, stage: str, **facts: Any) -> None:
-        """Note one stage."""
-        now = time.perf_counter()
-        if self._began is None:
-            self._began = now
-        ms = round((now - self._began) * 1000, 3)
-        self.seen.append({"stage": stage, "at_ms": ms, **facts})
+    from pegboard.host.stages import Stages
 
 
 @click.command()
@@ -65,22 +46,28 @@ def command(
     With --json the result is exactly what a model reads, marks around text from outside included.
     """
     session: Session = ctx.obj
+    from pegboard.host.stages import Stages
+
     stages = Stages()
 
     async def call() -> ToolResult:
-        async with session.open_host(workspace) as host:
-            tool = host.registry.find(name)
-            if tool is None and trust != "guest":
-                _refuse_absent(host, name)
-            given = arguments_of(arguments, tool.spec.parameters if tool else {})
+        async with session.connect(workspace) as host:
+            # a guest does not learn of a tool by another answer
+            tool = await host.find_tool(name, why_not=trust != "guest")
+            given = arguments_of(arguments, tool.parameters if tool else {})
             attended = session.output.interactive()
             caller = host.local_caller(as_guest=trust == "guest", attended=attended)
-            run = partial(_run, host, name, given, caller, stages if trace else None)
-            result = await run(approved=False)
-            asked = result.control if attended else None
-            if isinstance(asked, Suspend) and click.confirm(asked.question, err=True):
-                result = await run(approved=True)
-            return result
+            run = partial(host.call_tool, name, given, caller, stages=stages if trace else None)
+            agreed: list[str] = []
+            while True:
+                result = await run(agreed=agreed)
+                asked = result.control if attended else None
+                # a call may be asked about more than once, but never twice about the same
+                if not isinstance(asked, Suspend) or asked.subject in agreed:
+                    return result
+                if not click.confirm(asked.question, err=True):
+                    return result
+                agreed.append(asked.subject)
 
     result = session.run(call)
     if trace and not session.output.json_wanted:
@@ -92,31 +79,6 @@ def command(
         _print(session.output, result)
     if result.error is not None:
         ctx.exit(exit_codes.TOOL)
-
-
-def _refuse_absent(host: Host, name: str) -> None:
-    """Raise when a plugin that can't be used now brings the tool: a person wants to know."""
-    for record in host.records:
-        if record.usable or record.manifest is None:
-            continue
-        for tool in record.manifest.tools:
-            names = (tool["name"], f"{record.id}:{tool['name']}", *tool.get("aliases", ()))
-            if name in names:
-                raise PluginError(
-                    f"The tool {name!r} comes from the plugin {record.id} ({record.dist} "
-                    f"{record.version}), which is {record.state.value}: {record.reason}.",
-                    fix=record.fix,
-                )
-
-
-async def _run(
-    host: Host, name: str, given: Any, caller: Caller, trace: Stages | None, *, approved: bool
-) -> ToolResult:
-    """Call the tool; what its code prints goes to standard error."""
-    from pegboard.plugins.running.guard_stdout import quiet
-
-    with quiet(name):
-        return await host.call_tool(name, given, caller, trace=trace, approved=approved)
 
 
 def _print(output: Output, result: ToolResult) -> None:

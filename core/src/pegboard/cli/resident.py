@@ -1,0 +1,84 @@
+"""What commands have to do with a host that stays: they act through it, and tell it of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pegboard.cli.fault import tell
+from pegboard.contracts.errors import PegboardError, UsageError
+
+if TYPE_CHECKING:
+    from pegboard.cli.session import Session
+    from pegboard.host import CommandHost
+    from pegboard.host.control.client import ControlClient
+
+_OF_A_TURN: Final = {"agent.provider": "provider", "agent.model": "model"}
+"""Settings that options can give for one turn."""
+
+
+async def connected(session: Session, client: ControlClient, folder: Path) -> CommandHost:
+    """Return the running host as a command uses it; says what is broken in it.
+
+    Raises:
+        UsageError: When an option can't count there.
+    """
+    from pegboard.host.control.remote import RemoteHost
+    from pegboard.host.wishes import TurnWishes
+
+    pid = client.greeting.get("pid")
+    for key in session.overrides:
+        if key not in _OF_A_TURN:
+            raise UsageError(
+                f"{key} can't be set for this run: a host is running (process {pid}), by settings "
+                "of its own.",
+                fix=f"pegboard config set {key} VALUE, or end it: pegboard serve --stop",
+            )
+    if session.safe:
+        raise UsageError(
+            f"--safe can't count: a host is running (process {pid}), which has its plugins.",
+            fix="pegboard serve --stop",
+        )
+    for message, fix in (await client.call("broken"))["lines"]:
+        tell(session.output, message, fix, title="Warning")
+    wishes = {name: str(session.overrides.get(key, "")) for key, name in _OF_A_TURN.items()}
+    return RemoteHost(client, session.paths, TurnWishes(folder=folder, **wishes))
+
+
+def tell_host(session: Session, verb: str = "reload") -> Mapping[str, Any] | None:
+    """Let a running host take over what a command has changed; None when there is none.
+
+    What it says of that goes to standard error: the change itself is made.
+
+    Args:
+        session: The command.
+        verb: `reload` for settings, `rescan` for packages.
+    """
+    from pegboard.host.control.place import socket_to_use
+
+    if socket_to_use(session.paths.state) is None:
+        return None  # and nothing heavy was imported
+
+    async def ask() -> Mapping[str, Any] | None:
+        async with session.resident() as client:
+            return None if client is None else await client.call(verb)
+
+    try:
+        answer = session.run(ask)
+    except PegboardError as error:
+        tell(
+            session.output,
+            f"The running host did not take it over: {error.message}",
+            error.fix,
+            title="Warning",
+        )
+        return None
+    if answer is not None and answer.get("restart"):
+        tell(
+            session.output,
+            f"Of the running host these count after a restart: {', '.join(answer['restart'])}",
+            "pegboard serve --stop; then start it again",
+            title="Warning",
+        )
+    return answer

@@ -1,0 +1,201 @@
+"""`pegboard status`: what the host does, and what in the store needs somebody's eye."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pegboard.cli import exit_codes
+from pegboard.cli.output import BAD, GOOD, PLAIN, WARN, Output, Style
+from pegboard.cli.session import Session, json_option
+from pegboard.cli.sessions.find import when
+from pegboard.cli.stored import reading
+
+if TYPE_CHECKING:
+    from pegboard.store.overview import Overview, TurnLine
+
+_STATES: Final[Mapping[str, Style]] = {"running": GOOD, "waiting": BAD, "ended": WARN}
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+@click.command("status")
+@click.option(
+    "--ready", is_flag=True, help="Only tell whether a host that stays is ready: exit code 0 or 1."
+)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, ready: bool) -> None:
+    """Show what the host does, and what needs your eye: open turns, replies in doubt, questions.
+
+    Without a host that stays it tells what is in the store.
+    """
+    session: Session = ctx.obj
+    if ready:
+        _ready(ctx, session)
+        return
+    host = session.run(lambda: _asked(session, "status"))
+    from pegboard.store.workers import living
+
+    found, size = _stored(session)
+    commands = [name for name in living(session.paths.state) if not _is(host, name)]
+    if session.output.json_wanted:
+        store = {**found.to_dict(), "size": size}
+        session.output.json(
+            {"host": host, "commands": [_pid(name) for name in commands], "store": store}
+        )
+        return
+    output = session.output
+    _print_host(output, host, len(commands))
+    _print_store(output, found, size)
+
+
+def _ready(ctx: click.Context, session: Session) -> None:
+    """Say whether a host is ready, as a check of a container does it."""
+    health = session.run(lambda: _asked(session, "health"))
+    is_ready = health is not None and bool(health["ready"])
+    if session.output.json_wanted:
+        session.output.json({"ready": is_ready, "health": health})
+    else:
+        problems = [] if health is None else health["problems"]
+        state = "No host is running." if health is None else f"The host is {health['state']}."
+        session.output.line(" ".join([state, *(f"{problem}." for problem in problems)]))
+    if not is_ready:
+        ctx.exit(exit_codes.FAILED)
+
+
+async def _asked(session: Session, verb: str) -> dict[str, Any] | None:
+    async with session.resident() as client:
+        return None if client is None else dict(await client.call(verb))
+
+
+def _stored(session: Session) -> tuple[Overview, int]:
+    """Return what is in the store, and its bytes."""
+    from pegboard.store.migrations import MIGRATIONS, version_of
+    from pegboard.store.overview import Overview, overview
+    from pegboard.store.sqlite import FILE_NAME
+
+    with reading(session) as connection:
+        if connection is None or version_of(connection) < MIGRATIONS[-1].version:
+            return Overview(), 0
+        found = overview(connection, now=time.time())
+    files = (session.paths.state / f"{FILE_NAME}{end}" for end in ("", "-wal"))
+    return found, sum(file.stat().st_size for file in files if file.exists())
+
+
+def _is(host: Mapping[str, Any] | None, name: str) -> bool:
+    return host is not None and _pid(name) == host["pid"]
+
+
+def _pid(name: str) -> int:
+    number = name.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def _print_host(output: Output, host: Mapping[str, Any] | None, commands: int) -> None:
+    if host is None:
+        others = f" {commands} commands use the store now." if commands else ""
+        output.line(f"No host is running: each command is its own.{others}")
+        output.line("One that stays, with all channels: pegboard serve")
+        return
+    style = GOOD if host["state"] == "ready" else WARN
+    output.line(
+        f"The host is {host['state']}: process {host['pid']}, Pegboard {host['version']}, for "
+        f"{duration(host['uptime_s'])}.",
+        style,
+    )
+    engine = host["engine"]
+    output.fields(
+        [
+            ("provider", host["provider"]),
+            ("workspace", host["workspace"]),
+            (
+                "turns",
+                f"{engine['running']} run, {engine['waiting']} wait for their turn, "
+                f"{engine['later']} for a time or a person",
+            ),
+            ("socket", f"{host['socket']} ({host['clients']} clients)"),
+            ("restart", ", ".join(host["restart_needed"])),
+            ("problem", host["problem"]),
+        ]
+    )
+    if host["channels"]:
+        output.heading("Channels")
+        output.table(
+            ["NAME", "TYPE", "STATE", "SINCE", "WHY"],
+            [_channel(item) for item in host["channels"]],
+            paint={2: lambda cell: _STATES.get(cell, PLAIN)},
+        )
+    _print_services(output, host["services"])
+
+
+def _channel(item: Mapping[str, Any]) -> tuple[str, ...]:
+    why = item["error"] if item["state"] != "running" else ""
+    if item["state"] == "waiting" and item["failures"] > 1:
+        why = f"{why} (failed {item['failures']} times)"
+    return (item["name"], item["type"], item["state"], when(item["since"]), why)
+
+
+def _print_services(output: Output, services: Iterable[Mapping[str, Any]]) -> None:
+    shown = [item for item in services if item["health"] != "stopped"]
+    if not shown:
+        return
+    output.heading("Services of plugins")
+    output.table(
+        ["PLUGIN", "NAME", "STATE", "RESTARTS", "WHY"],
+        [
+            (item["plugin"], item["name"], item["health"], str(item["restarts"]), item["error"])
+            for item in shown
+        ],
+        right=frozenset({3}),
+    )
+
+
+def _print_store(output: Output, found: Overview, size: int) -> None:
+    output.heading("Store")
+    output.fields(
+        [
+            ("size", f"{size / 1_000_000:.1f} MB"),
+            ("open turns", str(found.open_turns)),
+            ("given up", str(found.dead_turns or "")),
+            ("in doubt", str(len(found.doubtful) or "")),
+            ("questions", str(len(found.questions) or "")),
+        ]
+    )
+    _print_turns(output, "Open turns", found.open)
+    _print_turns(output, "Given up: the host died each time", found.dead)
+    if found.doubtful:
+        output.heading("Replies that may not have arrived")
+        output.table(
+            ["CONVERSATION", "TRIED", "TEXT"],
+            [(item.conversation, when(item.at), item.text) for item in found.doubtful],
+        )
+    if found.questions:
+        output.heading("Questions: answer them in their conversation with /confirm or /deny")
+        output.table(
+            ["CONVERSATION", "TOKEN", "TOOL", "UNTIL", "QUESTION"],
+            [
+                (item.conversation, item.token, item.tool, when(item.expires_at), item.question)
+                for item in found.questions
+            ],
+        )
+
+
+def _print_turns(output: Output, title: str, turns: Iterable[TurnLine]) -> None:
+    rows = [(item.conversation, item.state, when(item.at), item.text) for item in turns]
+    if rows:
+        output.heading(title)
+        output.table(["CONVERSATION", "STATE", "CAME", "TEXT"], rows)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in its two largest units: `2 h 5 min`."""
+    rest = int(seconds)
+    parts: list[str] = []
+    for size, unit in _UNITS:
+        number, rest = divmod(rest, size)
+        if number or parts:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2]) or "0 s"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+from contextlib import closing
+
+import anyio
+import pytest
+
+from pegboard.cli.store import _bytes
+from pegboard.contracts.turn import Incoming
+from pegboard.store.embedded import open_store
+
+
+@pytest.fixture
+def filled(here):
+    """An environment whose store has two turns; one of them has ended."""
+
+    async def fill():
+        store = await open_store(here.home / "state")
+        for number in (1, 2):
+            message = {"text": f"message {number}"}
+            await store.ingest(
+                Incoming(
+                    turn=f"t{number}",
+                    key="k",
+                    channel="c",
+                    chat="k",
+                    message=message,
+                    caller={},
+                    at=1e9,
+                )
+            )
+        begun = await store.begin("t1", now=1e9, max_attempts=3)
+        await store.finish("t1", begun.turn.fence, state="done", now=1e9)
+        await store.aclose()
+
+    anyio.run(fill)
+    return here
+
+
+def test_an_empty_home_has_no_store_and_gets_none(here):
+    assert here.run("store", "check").out == "Nothing was stored yet.\n"
+    assert here.run("store", "check", "--json").json["ok"] is True
+    assert here.run("store", "stats").out == "Nothing was stored yet.\n"
+    assert here.run("store", "stats", "--json").json == {"version": 1, "path": None}
+    ended = here.run("store", "backup", "copy.db")
+    assert (ended.code, ended.out) == (1, "")
+    assert "There is no store in" in ended.err
+    assert not (here.home / "state").exists()
+
+
+def test_stats_count_what_is_there(filled):
+    found = filled.run("store", "stats", "--json").json
+    assert (found["rows"]["turn"], found["rows"]["inbox"]) == (2, 2)
+    assert (found["turns"], found["open_turns"]) == ({"done": 1, "queued": 1}, 1)
+    assert (found["oldest_open"], found["in_doubt"]) == (1e9, 0)
+    text = filled.run("store", "stats").out
+    assert "Turns: 1 done, 1 queued.\n" in text
+    assert "The oldest that is open came in at 2001-09-0" in text
+    assert ["turn", "2"] in [line.split() for line in text.splitlines()]
+
+
+def test_a_copy_is_whole_private_and_made_while_a_host_writes(filled):
+    path = filled.home / "state" / "pegboard.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as host:
+        host.execute("BEGIN IMMEDIATE")
+        ended = filled.run("store", "backup", "copy.db", "--json")
+    assert ended.code == 0, ended.err
+    copy = filled.work / "copy.db"
+    assert (ended.json["path"], ended.json["size"]) == ("copy.db", copy.stat().st_size)
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT count(*) FROM turn").fetchone() == (2,)
+    again = filled.run("store", "backup", "copy.db")
+    assert again.code == 1
+    assert "copy.db is there already" in again.err
+    replaced = filled.run("store", "backup", "copy.db", "--replace")
+    assert replaced.out.startswith("The store is copied to copy.db: ")
+
+
+def test_a_sound_store_is_sound(filled):
+    ended = filled.run("store", "check")
+    assert ended.code == 0
+    assert ended.out.startswith("The store is sound: version ")
+    assert filled.run("store", "check", "--json").json["problems"] == []
+
+
+def test_a_damaged_store_is_told_and_ends_with_1(filled):
+    path = filled.home / "state" / "pegboard.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA foreign_keys=OFF")
+        connection.execute("DELETE FROM conversation")
+        connection.commit()
+    ended = filled.run("store", "check")
+    assert ended.code == 1
+    assert "Row 1 of turn refers to a row of conversation that is not there." in ended.out
+    assert "Fix: put back a copy" in ended.err
+    found = filled.run("store", "check", "--json")
+    assert (found.code, found.json["ok"]) == (1, False)
+    assert filled.run("store", "backup", "copy.db").code == 1
+    assert not (filled.work / "copy.db").exists()
+
+
+def test_what_is_no_store_is_said(filled):
+    path = filled.home / "state" / "pegboard.db"
+    path.write_bytes(b"no store" * 1000)
+    for command in (["check"], ["stats"], ["backup", "copy.db"]):
+        ended = filled.run("store", *command)
+        assert ended.code == 1
+        assert "is damaged or no store" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (4_100_000, "4.1 MB"), (2e12, "2000.0 GB")],
+)
+def test_bytes_are_written_for_people(number, text):
+    assert _bytes(number) == text
