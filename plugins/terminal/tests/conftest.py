@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 
 import pexpect
 import pytest
@@ -128,6 +130,33 @@ class Command:
         )
 
     @contextmanager
+    def serving(self, *words: str, env: dict[str, str] | None = None) -> Iterator[Popen[str]]:
+        """Run `pegboard serve` until the end of the block."""
+        ready = self.home.parent / "ready"
+        with Popen(
+            self.argv(*words, "serve", "--ready-file", str(ready)),
+            cwd=self.home.parent,
+            env=self.env | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                until = time.monotonic() + 30
+                while not ready.exists():
+                    assert process.poll() is None, process.communicate()
+                    assert time.monotonic() < until, "it does not get ready"
+                    time.sleep(0.02)
+                yield process
+            finally:
+                process.terminate()
+                try:
+                    process.communicate(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    @contextmanager
     def on_terminal(self, *words: str, timeout: float = 30.0) -> Iterator[pexpect.spawn[str]]:
         """Run on a pseudo-terminal."""
         program, *arguments = self.argv(*words)
@@ -159,6 +188,21 @@ def odd_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_ways: run it alone, and beside a host that stays")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("both_ways") is not None:
+        metafunc.parametrize("pegboard", ["alone", "resident"], indirect=True)
+
+
 @pytest.fixture
-def pegboard(tmp_path: Path, odd_tools: Path) -> Command:
-    return Command(tmp_path, odd_tools)
+def pegboard(request: pytest.FixtureRequest, tmp_path: Path, odd_tools: Path) -> Iterator[Command]:
+    """The command; for tests that are marked `both_ways` also beside a host that stays."""
+    command = Command(tmp_path, odd_tools)
+    if getattr(request, "param", "alone") == "alone":
+        yield command
+        return
+    with command.serving():
+        yield command

@@ -34,6 +34,7 @@ def test_the_question_may_come_from_a_pipe(pegboard) -> None:
     )
 
 
+@pytest.mark.both_ways
 def test_what_is_piped_beside_a_question_is_context(pegboard) -> None:
     done = pegboard.run("ask", "/echo text=asked", stdin="/echo text=context\n")
     assert done.stdout == "[echo text=asked] (text from outside)\nasked\n"
@@ -65,12 +66,14 @@ def test_what_tools_print_is_no_answer(pegboard) -> None:
     assert pegboard.run("ask", "/noisy").stdout == "[noisy] (text from outside)\ndone\n"
 
 
+@pytest.mark.both_ways
 def test_json_tells_of_progress(pegboard) -> None:
     done = pegboard.run("ask", "--json", "/slow seconds=0")
     (progress,) = [event for event in events(done.stdout) if event["type"] == "tool_progress"]
     assert progress["message"] == "half way"
 
 
+@pytest.mark.both_ways
 def test_when_every_call_failed_the_exit_code_is_8(pegboard) -> None:
     done = pegboard.run("ask", "/broken")
     assert done.returncode == 8
@@ -79,6 +82,7 @@ def test_when_every_call_failed_the_exit_code_is_8(pegboard) -> None:
     assert "dry" in done.stderr
 
 
+@pytest.mark.both_ways
 def test_when_one_call_of_two_failed_the_exit_code_is_0(pegboard) -> None:
     assert pegboard.run("ask", "/broken\n/echo text=x").returncode == 0
 
@@ -104,6 +108,7 @@ def test_an_unknown_option_is_a_usage_error(pegboard) -> None:
     assert pegboard.run("ask", "--no-such-option", "x").returncode == 2
 
 
+@pytest.mark.both_ways
 def test_a_provider_that_is_not_there_is_one_clear_message(pegboard) -> None:
     done = pegboard.run("ask", "--provider", "nobody", "hello")
     assert done.returncode not in (0, 8)
@@ -118,6 +123,7 @@ def test_without_a_provider_it_says_how_to_get_one(pegboard) -> None:
     assert "  Fix: " in done.stderr
 
 
+@pytest.mark.both_ways
 def test_json_tells_why_a_run_failed(pegboard) -> None:
     done = pegboard.run("ask", "--json", "--model", "gpt-9", "hello")
     last = events(done.stdout)[-1]
@@ -127,6 +133,7 @@ def test_json_tells_why_a_run_failed(pegboard) -> None:
     assert "gpt-9" in json.dumps(last["error"])
 
 
+@pytest.mark.both_ways
 def test_tools_narrows_what_is_offered(pegboard) -> None:
     done = pegboard.run("ask", "--tools", "echo", "/echo text=a\n/wild")
     assert "[echo text=a] (text from outside)\na" in done.stdout
@@ -135,6 +142,7 @@ def test_tools_narrows_what_is_offered(pegboard) -> None:
     assert none.returncode == 8
 
 
+@pytest.mark.both_ways
 def test_tools_refuses_a_name_that_does_not_exist(pegboard) -> None:
     done = pegboard.run("ask", "--tools", "ecko", "x")
     assert done.returncode == 2
@@ -150,17 +158,20 @@ def test_a_guest_sees_nothing_that_the_operator_has_not_listed(pegboard) -> None
     assert allowed.stdout == "[echo text=a] (text from outside)\na\n", allowed.stderr
 
 
+@pytest.mark.both_ways
 def test_quiet_leaves_the_answer(pegboard) -> None:
     done = pegboard.run("ask", "-q", "/echo text=x")
     assert (done.stdout, done.stderr) == ("[echo text=x] (text from outside)\nx\n", "")
 
 
+@pytest.mark.both_ways
 def test_a_call_that_needs_approval_is_refused_when_nobody_is_there(pegboard) -> None:
     done = pegboard.run("ask", "/careful")
     assert done.returncode == 8
     assert "it ran" not in done.stdout
 
 
+@pytest.mark.both_ways
 def test_in_a_pipe_the_answer_is_written_as_it_is(pegboard) -> None:
     assert "\x1b[2J\x1b]0;owned\x07 harmless" in pegboard.run("ask", "/wild").stdout
 
@@ -174,6 +185,7 @@ def test_a_terminal_is_never_steered_by_an_answer(pegboard) -> None:
     assert "\x1b]0" not in shown
 
 
+@pytest.mark.both_ways
 def test_a_person_at_the_terminal_is_asked(pegboard) -> None:
     for answer, expected in (("y", "it ran"), ("n", "failed")):
         with pegboard.on_terminal("ask", "/careful") as child:
@@ -184,6 +196,7 @@ def test_a_person_at_the_terminal_is_asked(pegboard) -> None:
             child.expect(pexpect.EOF)
 
 
+@pytest.mark.both_ways
 def test_ctrl_c_ends_with_130(pegboard) -> None:
     with pegboard.on_terminal("ask", "/slow") as child:
         child.expect("slow")
@@ -206,6 +219,7 @@ def started(pegboard, *words: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.both_ways
 def test_an_interrupt_ends_the_json_stream_in_order(pegboard) -> None:
     with started(pegboard, "ask", "--json", "/slow") as process:
         assert process.stdout is not None
@@ -220,6 +234,7 @@ def test_an_interrupt_ends_the_json_stream_in_order(pegboard) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.both_ways
 def test_a_reader_that_goes_away_is_no_crash(pegboard) -> None:
     with started(pegboard, "ask", "--json", "/slow seconds=1") as process:
         assert process.stdout is not None
@@ -259,6 +274,7 @@ def test_the_heavy_prompt_library_is_not_loaded_for_a_question(pegboard) -> None
     assert "prompt_toolkit" not in done.stderr
 
 
+@pytest.mark.both_ways
 def test_a_reader_that_is_gone_before_the_reply_is_no_crash_either(pegboard) -> None:
     with started(pegboard, "ask", "-q", "/echo text=x") as process:
         assert process.stdout is not None
@@ -285,6 +301,7 @@ def test_a_second_ctrl_c_ends_what_does_not_listen(pegboard, tool) -> None:
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.both_ways
 def test_half_a_character_of_the_command_line_is_replaced(pegboard) -> None:
     done = pegboard.run("ask", b"/echo text=\xff".decode("utf-8", "surrogateescape"))
     assert done.stdout == "[echo text=\ufffd] (text from outside)\n\ufffd\n"

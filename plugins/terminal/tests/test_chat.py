@@ -15,6 +15,7 @@ def ready(child) -> None:
     child.expect(r"\x1b\[\?2004h")
 
 
+@pytest.mark.both_ways
 def test_a_talk(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
         child.expect("Ctrl-D leaves")
@@ -35,6 +36,7 @@ def test_a_talk(pegboard) -> None:
         assert child.exitstatus == 0
 
 
+@pytest.mark.both_ways
 def test_ctrl_c_stops_the_turn_and_not_the_program(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
         ready(child)
@@ -73,6 +75,7 @@ def test_messages_are_remembered_for_their_owner_only(pegboard) -> None:
     assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.both_ways
 def test_the_commands_of_a_chat(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
         for command, part in (
@@ -88,6 +91,7 @@ def test_the_commands_of_a_chat(pegboard) -> None:
             child.expect_exact(part)
 
 
+@pytest.mark.both_ways
 def test_tab_completes_the_name_of_a_tool(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
         ready(child)
@@ -97,6 +101,7 @@ def test_tab_completes_the_name_of_a_tool(pegboard) -> None:
         child.expect(r"\[noisy\] \(text from outside\)\r\ndone")
 
 
+@pytest.mark.both_ways
 def test_a_person_is_asked_before_a_careful_call(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
         for answer, expected in (("y", "it ran"), ("", "failed")):
@@ -108,6 +113,7 @@ def test_a_person_is_asked_before_a_careful_call(pegboard) -> None:
             child.expect(expected)
 
 
+@pytest.mark.both_ways
 def test_trust_in_a_folder_is_asked_for_once(pegboard) -> None:
     (pegboard.workspace / "AGENTS.md").write_text("Be kind.\n", encoding="utf-8")
     with pegboard.on_terminal("chat") as child:
@@ -125,6 +131,7 @@ def test_trust_in_a_folder_is_asked_for_once(pegboard) -> None:
         assert "Trust this folder" not in child.before
 
 
+@pytest.mark.both_ways
 def test_the_lines_of_a_pipe_are_messages(pegboard) -> None:
     done = pegboard.run("chat", stdin="/echo text=one\n\n/echo text=two\n/careful\n/tools")
     assert done.returncode == 0, done.stderr
@@ -136,12 +143,14 @@ def test_the_lines_of_a_pipe_are_messages(pegboard) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.both_ways
 def test_a_failed_turn_does_not_end_the_talk(pegboard) -> None:
     done = pegboard.run("chat", "--model", "gpt-9", stdin="hello\nagain\n")
     assert done.stderr.count("gpt-9") >= 2
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.both_ways
 def test_a_closed_standard_input_ends_the_talk(pegboard) -> None:
     words = " ".join(map(shlex.quote, pegboard.argv("chat")))
     done = subprocess.run(

@@ -22,7 +22,7 @@ from pegboard_terminal.screen import Screen
 from pegboard_terminal.views import JsonView, TextView, View
 
 if TYPE_CHECKING:
-    from pegboard import Caller, Host
+    from pegboard import Caller, CommandHost
 
 
 _HELP: Final = f"""Ask the agent once and print its answer.
@@ -123,7 +123,7 @@ def ask(
 
 
 async def _answer(session: CommandSession, question: Question) -> TurnOutcome:
-    async with session.open_host(question.workspace) as host:
+    async with session.connect(question.workspace) as host:
         try:
             return await _ask(session, host, question)
         except (PegboardError, BrokenPipeError) as error:
@@ -131,9 +131,9 @@ async def _answer(session: CommandSession, question: Question) -> TurnOutcome:
     raise failed
 
 
-async def _ask(session: CommandSession, host: Host, question: Question) -> TurnOutcome:
+async def _ask(session: CommandSession, host: CommandHost, question: Question) -> TurnOutcome:
     channel = _channel(session, question)
-    caller = _caller(host, question, attended=channel.info.attended)
+    caller = await _caller(host, question, attended=channel.info.attended)
     submit = partial(host.submit, channel=channel, caller=caller)
     # what a tool prints is no answer, and no event line
     with redirect_stdout(sys.stderr):
@@ -141,7 +141,7 @@ async def _ask(session: CommandSession, host: Host, question: Question) -> TurnO
             return await channel.take_turn(submit, question.text)
 
 
-def _caller(host: Host, question: Question, *, attended: bool) -> Caller:
+async def _caller(host: CommandHost, question: Question, *, attended: bool) -> Caller:
     """Return whom the question acts for: the person here, or less.
 
     Raises:
@@ -150,7 +150,7 @@ def _caller(host: Host, question: Question, *, attended: bool) -> Caller:
     caller = host.local_caller(as_guest=question.as_guest, attended=attended)
     if question.tools is None:
         return caller
-    names = [host.tool(name).canonical for name in question.tools]
+    names = [(await host.tool(name)).canonical for name in question.tools]
     return caller.narrow(tools=names, delegated=False)
 
 

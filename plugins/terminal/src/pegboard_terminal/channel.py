@@ -114,6 +114,10 @@ class TerminalChannel:
             raise refused
         return outcome
 
+    def takes(self, chat: str) -> bool:
+        """Tell whether a chat is the one that is shown here; each command has a chat of its own."""
+        return chat == self._chat
+
     async def stream(self, chat: str, event: StreamEvent) -> None:
         """Show one event of the running turn."""
         self._write(self._view.show, event)
@@ -175,7 +179,11 @@ class TerminalChannel:
 
 
 def open_channel(
-    *, history: Path | None = None, words: tuple[str, ...] = (), color: bool = True
+    *,
+    history: Path | None = None,
+    words: tuple[str, ...] = (),
+    color: bool = True,
+    chat: str = "local",
 ) -> TerminalChannel:
     """Return the channel for a talk on this process's own terminal, or over its pipes.
 
@@ -183,9 +191,10 @@ def open_channel(
         history: File that remembers what was written at the prompt, or None.
         words: Commands and tools that the prompt completes.
         color: False = no colour even in a terminal.
+        chat: Id of the conversation.
     """
     view = TextView(Screen(sys.stdout, sys.stderr, color=color))
     terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
     attended = is_terminal(sys.stdin) and terminal is not None
     reader: Reader = PromptReader(history, words, terminal) if attended else PipeReader(sys.stdin)
-    return TerminalChannel(view, reader, attended=attended, slash_commands=True)
+    return TerminalChannel(view, reader, attended=attended, slash_commands=True, chat=chat)

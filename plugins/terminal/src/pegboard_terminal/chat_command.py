@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from pegboard_terminal.channel import TerminalChannel, open_channel
+from pegboard_terminal.channel import NAME, TerminalChannel, open_channel
 from pegboard_terminal.command_session import CommandSession, choose_model
 from pegboard_terminal.exit_code import exit_code
 
 if TYPE_CHECKING:
-    from pegboard import Host, TurnOutcome
+    from pegboard import Caller, CommandHost, TurnOutcome
 
 _GREETING: Final = "Type a message. /help lists commands, Ctrl-C stops a turn, Ctrl-D leaves."
-_COMMANDS: Final = ("help", "new", "tools", "plugins", "rescan", "why")
+_COMMANDS: Final = ("help", "new", "compact", "tools", "plugins", "rescan", "why")
+_MAIN: Final = "main"
 _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
 
 
@@ -31,9 +34,21 @@ _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
 )
 @click.option("--provider", metavar="NAME", help="The provider to ask.")
 @click.option("--model", metavar="NAME", help="The provider's model.")
+@click.option(
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value="",
+    help="Go on with a conversation: the last one, or that with this id; work that was cut off in "
+    "it is finished first.",
+)
 @click.pass_context
 def chat(
-    ctx: click.Context, workspace: Path | None, provider: str | None, model: str | None
+    ctx: click.Context,
+    workspace: Path | None,
+    provider: str | None,
+    model: str | None,
+    resume: str | None,
 ) -> None:
     """Talk to the agent.
 
@@ -42,17 +57,21 @@ def chat(
     """
     session: CommandSession = ctx.obj
     choose_model(session, provider, model)
-    last = session.run(partial(_talk, session, workspace))
+    last = session.run(partial(_talk, session, workspace, resume))
     if last is not None:
         ctx.exit(exit_code(last))
 
 
-async def _talk(session: CommandSession, workspace: Path | None) -> TurnOutcome | None:
+async def _talk(
+    session: CommandSession, workspace: Path | None, resume: str | None
+) -> TurnOutcome | None:
     """Talk to the end; return how the last turn of a script ended, or None for a person."""
-    async with session.open_host(workspace) as host:
+    async with session.connect(workspace) as host:
+        chat, agent = await _conversation(host, resume)
         channel = open_channel(
-            history=host.config.paths.state / "terminal" / "history",
-            words=(*_COMMANDS, *(tool.wire_name for tool in host.registry.list_all())),
+            chat=chat,
+            history=host.state / "terminal" / "history",
+            words=(*_COMMANDS, *await host.tool_names()),
             color=session.output.color is not False,
         )
         if channel.info.attended:
@@ -60,13 +79,42 @@ async def _talk(session: CommandSession, workspace: Path | None) -> TurnOutcome 
             await _ask_trust(host, channel)
         # what a tool prints is no answer
         with redirect_stdout(sys.stderr):
-            await host.run_channel(channel)
+            await host.run_channel(channel, chat, caller=_caller(host, channel, agent))
     return None if channel.info.attended else channel.last
 
 
-async def _ask_trust(host: Host, channel: TerminalChannel) -> None:
+async def _conversation(host: CommandHost, resume: str | None) -> tuple[str, str]:
+    """Return the id of the conversation and its agent: a new one, or one that goes on.
+
+    Args:
+        host: The host.
+        resume: What `--resume` says; None = begin a new one.
+
+    Raises:
+        PegboardError: When there is no such conversation; names what is near.
+    """
+    if resume is None:
+        return f"chat-{secrets.token_hex(6)}", ""
+    found = await host.conversation(resume, channel=NAME)
+    turns = f"{found.turns} turn{'' if found.turns == 1 else 's'}"
+    click.echo(f"Going on with: {found.title or found.key} ({turns})", err=True)
+    return found.chat, found.agent
+
+
+def _caller(host: CommandHost, channel: TerminalChannel, agent: str) -> Caller | None:
+    """Return the person here as the agent knows them that a conversation is held with.
+
+    None = as the settings of the channel say.
+    """
+    if agent in ("", _MAIN):
+        return None
+    person = host.local_caller(attended=channel.info.attended)
+    return replace(person, slash_commands=channel.info.slash_commands, agent=agent)
+
+
+async def _ask_trust(host: CommandHost, channel: TerminalChannel) -> None:
     """Ask once for each folder with instructions of its own whether the agent may follow them."""
-    folder = host.workspace.resolve()
+    folder = host.folder.resolve()
     found = [name for name in _OWN_FILES if (folder / name).exists()]
     if not found or host.folder_trust.known(folder) is not None:
         return

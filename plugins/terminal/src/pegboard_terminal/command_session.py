@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from pegboard import Host
+    from pegboard import CommandHost
 
 T = TypeVar("T")
 
@@ -25,8 +25,8 @@ class CommandSession(Protocol):
     output: CommandOutput
     overrides: dict[str, Any]
 
-    def open_host(self, workspace: Path | None = None) -> AbstractAsyncContextManager[Host]:
-        """Open a host for this invocation."""
+    def connect(self, workspace: Path | None = None) -> AbstractAsyncContextManager[CommandHost]:
+        """Reach the running host, or open one for this invocation."""
         ...
 
     def run(self, function: Callable[[], Awaitable[T]]) -> T:

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 plugin = Plugin(summary="Talk to the agent from a terminal or a pipe: `ask` and `chat`.")
 
 
-@plugin.channel("terminal", summary="The person at this machine's terminal.")
+@plugin.channel(
+    "terminal",
+    summary="The person at this machine's terminal.",
+    surface="terminal",
+    local=True,
+    slash_commands=True,
+)
 def make_channel(context: PluginContext, settings: Any) -> TerminalChannel:
     """Return the channel on this process's own terminal; it has no settings."""
     # imported here, as below: what one command needs, the other and the boot shall not pay for
