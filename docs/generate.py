@@ -22,7 +22,16 @@ import click
 
 from pegboard import sandboxes
 from pegboard.config.core_schema import CORE_SCHEMA
-from pegboard.contracts import context, errors, hook_events, hookspecs, provider, sandbox, stream
+from pegboard.contracts import (
+    context,
+    errors,
+    hook_events,
+    hookspecs,
+    provider,
+    sandbox,
+    storage,
+    stream,
+)
 from pegboard.contracts.tool import ToolSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,7 +91,9 @@ def hooks_page() -> str:
 def context_page() -> str:
     """Return the page of what a tool and a plugin may reach."""
     kinds = (context.ToolContext, context.CallInfo, context.PluginContext, context.Family)
-    more = (context.ModelAccess, context.Runs, context.RunSpec, context.RunResult, context.Reply)
+    runs = (context.Runs, context.RunSpec, context.RunResult, context.Delegate)
+    kept = (storage.Storage, storage.Document, storage.Tables, storage.Statements)
+    more = (*kept, context.ModelAccess, *runs, context.Reply)
     return "\n\n".join(["# What a tool may use", *(_any_class(kind) for kind in (*kinds, *more))])
 
 
@@ -270,6 +281,9 @@ def _config_rows(schema: Mapping[str, Any], prefix: str) -> Iterable[str]:
         default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
         yield f"| `{key}` | {value.get('description', '')} | {default} |"
         yield from _config_rows(value.get("items", {}), f"{key}[].")
+        each = value.get("additionalProperties")
+        if isinstance(each, Mapping):
+            yield from _config_rows(each, f"{key}.NAME.")
 
 
 def _plugin(manifest: Mapping[str, Any]) -> str:

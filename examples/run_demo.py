@@ -3,11 +3,13 @@
     python examples/run_demo.py FOLDER
 
 It asks `pegboard ask` two questions about the folder, one in plain words and one that names its
-tools. What is printed was read from the files just now; `check_demo.py` recomputes it.
+tools; where commands are confined, one of these is a shell. What is printed was read from the files
+just now; `check_demo.py` recomputes it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -20,6 +22,7 @@ from typing import Final
 
 _PLAIN_NAME: Final = re.compile(r"(?!\.)[\w./ -]+")
 _TRIED: Final = 500
+_CONFINE: Final = ("bubblewrap", "landlock")
 
 
 def main(arguments: list[str]) -> int:
@@ -30,20 +33,40 @@ def main(arguments: list[str]) -> int:
         return 2
     print(f"An agent reads {shown(folder)}. It has no model, no key and no network, only tools.\n")
     with tempfile.TemporaryDirectory(prefix="pegboard-demo-") as home:
-        codes = [ask(folder, Path(home), text) for text in questions(readable_files(folder))]
+        sandbox, confined = chosen_sandbox(folder, Path(home))
+        print(f"{sandbox}\n")
+        asked = questions(readable_files(folder), shell=confined)
+        codes = [ask(folder, Path(home), text) for text in asked]
     if any(codes):
         return 1
     print(f"Now you: {shown(Path(sys.executable).parent / 'pegboard')} chat")
     return 0
 
 
-def questions(files: list[str]) -> tuple[str, str]:
+def chosen_sandbox(folder: Path, home: Path) -> tuple[str, bool]:
+    """Return what the sandbox of a folder says of itself, and whether it runs commands."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pegboard", "sandbox", "explain", "--json"],
+        cwd=folder,
+        env={**os.environ, "PEGBOARD_HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    report = json.loads(ran.stdout)
+    name, first = report["sandbox"], report["notes"][0]
+    return f"Its sandbox is {name}. {first}", name in _CONFINE
+
+
+def questions(files: list[str], *, shell: bool) -> tuple[str, str]:
     """Return what is asked about a folder in which these text files are."""
     plain = 'list the files, then search for "TODO"'
     calls = ["/list_dir depth=10 limit=5000"]
     if files:
         plain += f', then read "{files[0]}"'
         calls.append(f'/file_read path="{files[-1]}" limit=3')
+    if shell:
+        calls.append('/shell command="hostname; pwd; find . -type f | wc -l"')
     suffixes = Counter(Path(name).suffix for name in files)
     common = suffixes.most_common(1)[0][0] if suffixes else ""
     return plain, "\n".join([*calls, f'/glob_search pattern="**/*{common}" limit=5000'])

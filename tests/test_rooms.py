@@ -58,5 +58,5 @@ def test_plugins_import_only_public_names() -> None:
     assert wrong == []
 
 
-PUBLIC_MODULES = {"pegboard.sandboxes", "pegboard.testing"}
-"""What plugins may import beside `pegboard` itself: what sandbox authors share, and the kit."""
+PUBLIC_MODULES = {"pegboard.providers", "pegboard.sandboxes", "pegboard.testing"}
+"""What plugins may import beside `pegboard`: what authors of one kind share, and the kit."""

@@ -42,7 +42,7 @@ def measure(row: Any, peers_python: Callable[[], Path]) -> Iterator[Any]:
     bare = row("dispatch against anyio + validation", "us", 3.0, "fail_after + validate + await")
     pydantic_ai = row("dispatch against pydantic-ai", "us", 1.0, "ToolManager.handle_call")
     fastmcp = row("dispatch against fastmcp", "us", 0.2, "FastMCP.call_tool")
-    with peer(peers_python()) as ask:
+    with peer(peers_python(), "pydantic_ai", "fastmcp") as ask:
         for _ in range(ROUNDS):
             ours, reference = anyio.run(ours_and_bare)
             for item, samples in ((bare, reference), (pydantic_ai, None), (fastmcp, None)):
@@ -108,8 +108,13 @@ async def cpu_us(call: Callable[[], Awaitable[object]]) -> float:
 
 
 @contextmanager
-def peer(python: Path) -> Iterator[Callable[[str], float]]:
-    """Start the peers' process; the function given asks it for one sample in seconds."""
+def peer(python: Path, *names: str) -> Iterator[Callable[[str], float]]:
+    """Start the peers' process; the function given asks it for one sample in seconds.
+
+    Args:
+        python: The peers' Python.
+        names: What will be asked for.
+    """
     process = subprocess.Popen(
         [python, Path(__file__).with_name("peer.py")],
         stdin=subprocess.PIPE,
@@ -125,7 +130,8 @@ def peer(python: Path) -> Iterator[Callable[[str], float]]:
         return float(json.loads(process.stdout.readline()))
 
     try:
-        ask("pydantic_ai"), ask("fastmcp")  # warm
+        for name in names:  # warm
+            ask(name)
         yield ask
     finally:
         process.stdin.close()

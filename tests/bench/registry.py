@@ -1,4 +1,4 @@
-"""The list and the look-up over 10,000 tools, against copying a list and a dict look-up."""
+"""Lists and look-ups: of 10,000 tools kept, of 500 tools made anew."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pegboard.policy.snapshot import OPEN_POLICY
 from pegboard.tools.registry import Registry
 
 TOOLS = 10_000
+OFFERED = 500
+SERVERS = 6
 ROUNDS = 15
 
 
@@ -28,7 +30,55 @@ def measure(row: Any, peers_python: Any) -> Iterator[Any]:
         listed.reference.append(cpu(references.copy, 200) * 1e6)
         found.ours.append(cpu(lambda: registry.find("tool_5000"), 20_000) * 1e9)
         found.reference.append(cpu(lambda: names.get("tool_5000"), 20_000) * 1e9)
-    yield from (listed, found)
+    yield from (listed, found, built(row))
+
+
+def built(row: Any) -> Any:
+    """Return what the list of 500 tools costs that nobody has asked for yet.
+
+    Most are of MCP servers, as in an installation with that many; the others differ in effects,
+    category and capability. The reference is one membership test for each.
+    """
+    result = row("list of 500 tools, made anew", "us", 10.0, "500 membership tests")
+    registry = offered()
+    caller = Caller(trust="operator", origin="person")
+    names = [tool.canonical for tool in registry.list_all()]
+    held = frozenset(names)
+    turns = iter(range(10**9))
+
+    def anew() -> object:
+        # another filter each time, that leaves nothing out: no list is kept for it
+        none = frozenset({f"category {next(turns)}"})
+        return registry.list(ToolFilter(excluded_categories=none), caller, OPEN_POLICY)
+
+    assert len(anew()) == OFFERED
+    for _ in range(ROUNDS):
+        result.ours.append(cpu(anew, 100) * 1e6)
+        result.reference.append(cpu(lambda: [name in held for name in names], 100) * 1e6)
+    return result
+
+
+def offered() -> Registry:
+    """Return a registry of 500 tools: of MCP servers and of plugins, with 21 statements."""
+    registry = Registry(None, None)
+    effects = ({"read"}, {"fs_write"}, {"exec"}, {"net_read"}, {"net_write"})
+    entries = []
+    for number in range(OFFERED):
+        mcp = number % 5 < 3
+        spec = ToolSpec(
+            name=f"tool_{number}",
+            description=f"Do thing number {number} to a value.",
+            effects=None if mcp else frozenset(effects[number % 7 % 5]),
+            capability="orch:mcp" if mcp else None,
+            category="mcp" if mcp else ("web", "file", "media", "system")[number % 4],
+        )
+        plugin, metadata = f"plugin{number % 20}", {}
+        if mcp:
+            plugin, metadata = "mcp", {"family": "mcp_", "group": f"server{number % SERVERS}"}
+        kind = "mcp" if mcp else "tool"
+        entries.append((RegisteredTool(spec, plugin, kind=kind, metadata=metadata), None))
+    registry.swap_family({}, entries)
+    return registry
 
 
 def filled() -> Registry:

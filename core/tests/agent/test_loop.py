@@ -120,6 +120,14 @@ async def test_state_of_the_last_answer_goes_with_the_next_request(bench) -> Non
     assert second.state == ProviderState("scripted", "scripted", "", "", {"request": 1})
 
 
+async def test_a_provider_can_read_the_images_of_the_conversation(bench) -> None:
+    """Every request says where their bytes are."""
+    bench.tools = {"count": lambda: "7"}
+    blobs = object()
+    await run_loop(bench.setup([Call("count"), "Seven."], blobs=blobs), ASK)
+    assert [request.blobs is blobs for request in bench.model.requests] == [True, True]
+
+
 async def test_every_request_of_a_run_has_its_own_key(bench) -> None:
     bench.tools = {"count": lambda: "7"}
     await run_loop(bench.setup([Call("count"), "Seven."]), ASK)

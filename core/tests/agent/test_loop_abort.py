@@ -28,7 +28,7 @@ async def test_a_run_that_was_refused_too_often_ends_without_asking_again(bench)
     assert result.error["code"] == "denial_breaker"
     assert "audit list" in result.error["fix"]
     assert tuple(paired(result.messages)) == result.messages
-    assert [item.text for item in result.messages[-1].results][0] == "seen"
+    assert result.messages[-1].results[0].text == "seen"
 
 
 async def test_a_tool_can_not_abort_a_run_for_another_reason_or_without_an_error(bench):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given, settings
 
 from pegboard.policy.inner_commands import LONGEST, inner_commands
 
@@ -46,6 +48,7 @@ def commands(source):
         "a x<(b)y": ["b", "a x?y"],
         "a=1 b": ["a=1 b"],
         "a=1": ["a=1"],
+        "a= b": ["a= b"],
         "a+=1 b=2 c d=3": ["a+=1 b=2 c d=3"],
         "a=$(b) c": ["b", "a=?+ c"],
         "x=(a $(b)\n c # d\n) e": ["b", "x=? e"],
@@ -90,6 +93,8 @@ def commands(source):
         "{fd}>a b": ["b >a"],
         "a 2 > b": ["a 2 >b"],
         '"2">a b': ["2 b >a"],
+        "a b>c": ["a b >c"],
+        "> f if a": ["if a >f"],
         "(a) > b": ["a", ">b"],
         "a <<< $(b)": ["b", "a"],
         "cat <<E\nx y\nE\na": ["cat", "a"],
@@ -98,6 +103,7 @@ def commands(source):
         "cat <<-E\n\tx\n\tE\na": ["cat", "a"],
         "cat <<A <<B\nx\nA\ny\nB\na": ["cat", "a"],
         "cat <<E\nE": ["cat"],
+        "cat <<E\n\nE\na": ["cat", "a"],
         "$(a)$(b)": None,
     }.items(),
 )
@@ -130,6 +136,7 @@ def test_everything_that_a_shell_would_run_is_found(source, expected):
         "a <<E\nb\\\nE\nc\nE",
         "echo $(a <<E)\nb\nE",
         "cat <<E $(a\n)\nE",
+        "cat <<E $(a\nE\n)",
         "case x",
         "case x on a) b;; esac",
         "case x in a b;; esac",
@@ -156,6 +163,7 @@ def test_everything_that_a_shell_would_run_is_found(source, expected):
         "x=([a]=b)",
         "x=(a; b)",
         "x=(a",
+        "x='b'(a)",
         "PS4=a b",
         "BASH_ENV=a",
         "ENV=a b",
@@ -165,6 +173,8 @@ def test_everything_that_a_shell_would_run_is_found(source, expected):
         "a" * (LONGEST + 1),
         "( " * 17 + "a" + ")" * 17,
         "$(" * 17 + "a" + ")" * 17,
+        "( " * 5000 + ")" * 5000,
+        "echo " + "$( " * 4000 + ")" * 4000,
         "; ".join(["a"] * 501),
         "a \\",
     ],
@@ -193,6 +203,12 @@ def test_what_carries_another_command_is_marked():
     assert (shell.carries, inner.carries) == (True, False)
     for source in ("sh -c a > b", "x=1 sh -c a"):
         assert not inner_commands(source).commands[0].carries
+
+
+def test_what_is_quoted_sets_no_variable():
+    for source in ('"A"B=1 c', "A'B'=1 c", "\\A=1 c"):
+        assert inner_commands(source).commands[0].assignments == ()
+    assert inner_commands('AB="1" c').commands[0].assignments != ()
 
 
 def test_a_list_of_words_is_one_command():
@@ -235,3 +251,11 @@ def test_source_inside_of_source_is_followed_so_far_and_no_further():
     assert inner_commands("eval " * 17 + "a").unclear
     assert commands("nohup " * 16 + "a") == ["a"]
     assert inner_commands("nohup " * 17 + "a").unclear
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text("ab =;&|()<>{}[]$`'\"\\\n#*?!~@-+:%/,.01\0\ud800é", max_size=40))
+def test_no_source_breaks_the_reader(source):
+    found = inner_commands(source)
+    wrapped = inner_commands(("bash", "-c", source))
+    assert bool(wrapped.unclear) >= bool(found.unclear)

@@ -92,6 +92,24 @@ async def test_a_turn_that_ends_sends_no_more_of_its_reply(replied):
     assert not await replied.sending("t1", 1, 1, now=6.0)
 
 
+async def test_what_can_not_be_delivered_was_not_sent(replied):
+    await replied.sending("t1", 1, 0, now=4.0)
+    await replied.give_up("t1", 0, now=5.0)
+    await replied.give_up("t1", 1, now=5.0)
+    assert await states(replied) == ["failed", "failed"]
+    assert not await replied.sending("t1", 1, 0, now=6.0)
+    await replied.finish("t1", 1, state="failed", now=6.0)
+    assert await states(replied) == ["failed", "failed"]
+    assert await replied.doubtful() == []
+
+
+async def test_what_was_sent_is_not_given_up(replied):
+    await replied.sending("t1", 1, 0, now=4.0)
+    await replied.sent("t1", 0, ["9"], now=5.0)
+    await replied.give_up("t1", 0, now=6.0)
+    assert await states(replied) == ["sent", "pending"]
+
+
 async def test_a_reply_to_an_erased_conversation_is_stale(replied):
     await replied.forget("k")
     assert not await replied.sending("t1", 1, 0, now=6.0)

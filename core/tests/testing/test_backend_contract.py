@@ -145,6 +145,7 @@ STORES = [
     ),
     ("a_newer_message_does_not_make_a_reply_stale", broken.idle("sending", False)),
     ("a_part_that_was_being_sent_is_found", broken.beginning(pending)),
+    ("a_part_that_can_not_be_delivered_is_not_in_doubt", broken.idle("give_up", None)),
     ("a_doubt_is_told_once", broken.store_that(doubtful=broken.doubtful_for_ever)),
     (
         "an_answer_reaches_the_next_attempt",

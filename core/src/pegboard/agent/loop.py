@@ -177,6 +177,7 @@ class _Loop:
             state=self._state,
             effort=setup.effort,
             idempotency_key=f"{setup.run}:{step}",
+            blobs=setup.blobs,
         )
         if setup.prepare is None:
             return request

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Protocol
 
 from pegboard.agent.digests import RunDigests
 from pegboard.contracts.approval import Answer
+from pegboard.contracts.blob import Blobs
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.journal import ModelJournal
@@ -127,6 +128,7 @@ class LoopSetup:
         journal: Record of model calls, or None. What it holds of an earlier attempt is not asked
             again.
         digests: Shortens older results when the run comes near the window, or None.
+        blobs: Where images and files of messages are, for providers that take them, or None.
         hand_over: Lets another agent go on with the run; None = nobody else may.
         progress: Where the run writes how far it came.
     """
@@ -144,6 +146,7 @@ class LoopSetup:
     effort: str | None = None
     journal: ModelJournal | None = None
     digests: RunDigests | None = None
+    blobs: Blobs | None = None
     hand_over: HandOver | None = None
     progress: Progress = field(default_factory=Progress)
 

@@ -96,7 +96,7 @@ class OutboxSender:
     async def _one(
         self, fence: int, part: OutboxPart, channel: Channel, unsent: set[int]
     ) -> Sending:
-        if part.state in ("sent", "stale", "in_doubt"):
+        if part.state in ("sent", "stale", "failed", "in_doubt"):
             return Sending(part.state)
         interrupted = part.state == "sending" and part.part not in unsent
         if interrupted and not channel.info.deduplicates:
@@ -144,6 +144,7 @@ class OutboxSender:
 
     async def _given_up(self, part: OutboxPart, fault: _Fault) -> Sending:
         if fault.kind == "gone":
+            await self._store.give_up(part.turn, part.part, now=self._clock.now())
             return Sending("failed", fault.reason)
         await self._store.doubt(part.turn, part.part, now=self._clock.now())
         return Sending("in_doubt", fault.reason)

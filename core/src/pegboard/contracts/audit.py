@@ -27,7 +27,8 @@ class AuditEvent:
         tool: Canonical name of the tool, or "" where none is concerned.
         disclosed: False when the caller was answered as if there were no such tool.
         how: How a question was answered: `person`, `run` (agreed to for the whole run), `cache`
-            (answered a moment ago), `expired` (nobody answered), `nobody` (none was there); else "".
+            (answered a moment ago), `expired` (nobody answered), `nobody` (none was there); else
+            "".
         trust: Trust of the caller.
         origin: Who started the action.
         channel: Channel instance, or "".

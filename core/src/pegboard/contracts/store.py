@@ -170,6 +170,10 @@ class Store(Protocol):
         """Write that nobody knows whether a part was sent."""
         ...
 
+    async def give_up(self, turn: str, part: int, *, now: float) -> None:
+        """Write that a part can't be delivered: it was certainly not sent, and never will be."""
+        ...
+
     async def doubtful(self, key: str | None = None, *, settle: bool = False) -> list[OutboxPart]:
         """Return the parts in doubt, of one conversation or of all.
 

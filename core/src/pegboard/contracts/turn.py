@@ -16,7 +16,7 @@ work of a tool that ended."""
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "dead"]
 OPEN_STATES: Final[tuple[TurnState, ...]] = ("queued", "running", "waiting")
 CallKind = Literal["model", "tool"]
-PartState = Literal["pending", "sending", "sent", "stale", "in_doubt"]
+PartState = Literal["pending", "sending", "sent", "stale", "failed", "in_doubt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,8 @@ class OutboxPart:
         part: Its place in the reply, from 0.
         key: Key of the conversation.
         message: The outbound message.
-        state: How far it is. `in_doubt` = the host ended while it was being sent.
+        state: How far it is. `in_doubt` = the host ended while it was being sent; `failed` = it
+            can't be delivered, and nobody was sent it.
         external_ids: The channel's ids, once it was sent.
         at: When it was written, or last tried.
     """

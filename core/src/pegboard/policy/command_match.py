@@ -80,7 +80,7 @@ def _straightened(word: Word) -> Word:
 
 
 def _without_folder(program: Word) -> Word:
-    return Word.of(posixpath.basename(program.text or ""))
+    return Word.of(posixpath.basename(str(program.text)))
 
 
 def _reading(words: Sequence[Word]) -> tuple[str | None, ...]:

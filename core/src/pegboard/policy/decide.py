@@ -96,7 +96,10 @@ class Gate:
             arguments: What the call is given; None = any call that reaches this.
             workspace: The folder that relative paths start in.
         """
-        if access is not None and arguments is not None and self._reads_arguments(tool):
+        # without rules, as nearly always, nothing is asked of each call
+        if self._rules and (
+            access is not None and arguments is not None and self._reads_arguments(tool)
+        ):
             call = Call(tool=tool, access=access, arguments=arguments, workspace=workspace)
             return self._judge(tool, access, call)
         if tool.spec.effects_by is not None:

@@ -100,8 +100,8 @@ class _Reader:
     def __init__(
         self, source: str, found: list[InnerCommand], *, depth: int = 0, bash: bool = True
     ) -> None:
-        if len(source) > LONGEST or depth > _DEEPEST:
-            raise UnclearError("it is too long or nested too deeply")
+        if len(source) > LONGEST:
+            raise UnclearError("it is too long")
         if "\0" in source or (not bash and _ONLY_BASH.search(source)):
             raise UnclearError("shells do not read it alike")
         self._found = found

@@ -16,6 +16,7 @@ BLANK: Final = " \t"
 META: Final = " \t\n;&|<>()"
 """Characters that end a word unless they are quoted."""
 _PATTERN: Final = "*?["
+_SPECIAL_CHARS: Final = frozenset("'\"\\$`<>" + _PATTERN)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL: Final = "@*#?$!-0123456789"
 _FIXED: Final = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
@@ -109,8 +110,7 @@ class Words:
         while self.next and self.next in BLANK:
             self.skip()
         if self.next == "#":
-            end = self.source.find("\n", self.at)
-            self.at = len(self.source) if end < 0 else end
+            self.at += len(self.source[self.at :].partition("\n")[0])
 
     def is_process(self) -> bool:
         """Tell whether `<(` or `>(` comes next, which is part of a word."""
@@ -130,13 +130,12 @@ class Words:
         self._parts, self._single = [], True
         bare, open_brace, several, plain = "", False, False, True
         leading = True
-        while self.next and (self.next not in META or self.is_process()):
+        while self.next not in META or self.is_process():  # nothing, at the end, is in it too
             char = self.next
             begun = self.at
             self._piece(char)
-            if char in "'\"\\$`<>" or char in _PATTERN:
-                leading = False
-                plain = plain and char not in "'\"\\$`"
+            if char in _SPECIAL_CHARS:
+                leading = plain = False
                 continue
             if leading:
                 bare += char
@@ -144,7 +143,7 @@ class Words:
             several = several or (open_brace and self._lists(char, begun))
         parts, single = self._parts, self._single
         self._parts, self._single = outer
-        if bare == "" and self.source[start : self.at] in ("[", "[["):
+        if self.source[start : self.at] in ("[", "[["):
             return Word((self.source[start : self.at],), plain=True)  # commands, no patterns
         if several:
             return Word((None,), single=False, bare=bare)
@@ -192,7 +191,7 @@ class Words:
     def _raw(self, end: str) -> str:
         """Read up to a character, as it is."""
         closing = self.source.find(end, self.at + 1)
-        if closing < 0:
+        if closing == -1:
             raise UnclearError("a quote is not closed")
         text, self.at = self.source[self.at + 1 : closing], closing
         self.skip()
@@ -270,7 +269,7 @@ class Words:
     def fixed_arithmetic(self) -> None:
         """Read an arithmetic expression up to `))`; one that holds a name is not clear."""
         end = self.source.find("))", self.at)
-        if end < 0 or not _FIXED.fullmatch(self.source, self.at, end):
+        if end == -1 or not _FIXED.fullmatch(self.source, self.at, end):
             raise UnclearError("an arithmetic expression can run commands")
         self.at = end
         self.skip(2)
@@ -302,7 +301,7 @@ class Words:
 
     def _raw_until_brace(self) -> str:
         end = self.source.find("}", self.at)
-        if end < 0:
+        if end == -1:
             raise UnclearError("a brace is not closed")
         text, self.at = self.source[self.at : end], end
         return text

@@ -226,6 +226,10 @@ class EmbeddedStore:
         """Write that nobody knows whether a part was sent."""
         await self._write("doubt", partial(outbox_rows.doubt, turn=turn, part=part, now=now))
 
+    async def give_up(self, turn: str, part: int, *, now: float) -> None:
+        """Write that a part can't be delivered and was not sent."""
+        await self._write("give_up", partial(outbox_rows.give_up, turn=turn, part=part, now=now))
+
     async def doubtful(self, key: str | None = None, *, settle: bool = False) -> list[OutboxPart]:
         """Return the parts in doubt, of one conversation or of all."""
         work = partial(outbox_rows.doubtful, key=key, settle=settle)

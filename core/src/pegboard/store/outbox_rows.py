@@ -90,6 +90,17 @@ def doubt(connection: sqlite3.Connection, turn: str, part: int, now: float) -> N
     )
 
 
+def give_up(connection: sqlite3.Connection, turn: str, part: int, now: float) -> None:
+    """Write that a part that was to be sent can't be delivered: nobody was sent it."""
+    connection.execute(
+        """
+        UPDATE outbox SET state = 'failed', at = ?
+        WHERE turn = ? AND part = ? AND state IN ('pending', 'sending')
+        """,
+        (now, kept(turn), part),
+    )
+
+
 def doubtful(
     connection: sqlite3.Connection, key: str | None, *, settle: bool = False
 ) -> list[OutboxPart]:

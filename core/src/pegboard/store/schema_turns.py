@@ -131,7 +131,7 @@ _OUTBOX: Final = (
         key TEXT NOT NULL,
         message TEXT NOT NULL CHECK(json_valid(message)),
         state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN (
-            'pending', 'sending', 'sent', 'stale', 'in_doubt')),
+            'pending', 'sending', 'sent', 'stale', 'failed', 'in_doubt')),
         external_ids TEXT NOT NULL DEFAULT '[]' CHECK(json_valid(external_ids)),
         -- the person was told that it is in doubt
         settled INTEGER NOT NULL DEFAULT 0,

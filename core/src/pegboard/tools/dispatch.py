@@ -109,19 +109,17 @@ class Dispatcher:
             )
         if run.trace is not None:
             run.trace("end", error=error)
-        return await self._or_aborted(request, result)
+        return result if error is None else await self._or_aborted(request, result)
 
     async def _or_aborted(self, request: CallRequest, result: ToolResult) -> ToolResult:
         """Return a result, or the same as the end of a run that was refused too often."""
         caller = request.caller
-        if result.error is None or not self.policy.leases.aborted(caller.lease):
+        if not self.policy.leases.aborted(caller.lease):
             return result
         recorded = result.details.get("rule") == DENIAL_BREAKER  # as the refusal of this call
         if self._audit is not None and not recorded:
             at, run = request.run.clock.now(), request.run.run
-            event = audited(
-                "deny", DENIAL_BREAKER, "deny", caller, at=at, run=run, call=request.id
-            )
+            event = audited("deny", DENIAL_BREAKER, "deny", caller, at=at, run=run, call=request.id)
             await self._audit(event)
         return replace(result, control=Terminate(DENIAL_BREAKER))
 
@@ -213,15 +211,20 @@ class Dispatcher:
             self._decided(caller, denied)
 
     async def _answer(self, call: FoundCall) -> ToolResult:
-        checked = await self._checked(call)
+        checked = self._checked(call)
+        if type(checked) is Checked and self.hooks.wants("pegboard_tool_arguments"):
+            checked = await self._changed(call, checked)
         if isinstance(checked, ToolResult):
             return checked
         arguments = checked.arguments
         effects = call_effects(call.tool.spec, arguments)
-        refused = await self._judged(call, arguments, effects)
-        if refused is not None:
-            return refused
-        ready = await self._ready(call.tool)
+        verdict = self._verdict(call, arguments, effects)
+        guarded = self.hooks.wants("pegboard_tool_guard")
+        if guarded or verdict.outcome is not Outcome.ALLOW or verdict.ask is not None:
+            refused = await self._judged(call, arguments, verdict, guarded=guarded)
+            if refused is not None:
+                return refused
+        ready = self._ready(call.tool) or await self._imported(call.tool)
         if isinstance(ready, ToolResult):
             return ready
         result = await execute(self, call, ready, arguments, effects)
@@ -231,18 +234,20 @@ class Dispatcher:
             result = replace(result, details=details)
         return result
 
-    async def _checked(self, call: FoundCall) -> Checked | ToolResult:
-        """Parse, repair and validate arguments; let hooks change them; validate again."""
-        request, tool = call.request, call.tool
+    def _checked(self, call: FoundCall) -> Checked | ToolResult:
+        """Parse, repair and validate arguments."""
         checked = self.checked(call)
-        trace = request.run.trace
+        trace = call.request.run.trace
         if trace is not None:
             trace("arguments", repairs=list(checked.repairs), errors=list(checked.errors))
         if checked.errors:
-            return refusals.invalid_arguments(tool, checked, by_hook=False)
-        if not self.hooks.wants("pegboard_tool_arguments"):
-            return checked
-        given = checked.arguments
+            return refusals.invalid_arguments(call.tool, checked, by_hook=False)
+        return checked
+
+    async def _changed(self, call: FoundCall, checked: Checked) -> Checked | ToolResult:
+        """Let hooks change arguments; validate them again."""
+        request, tool = call.request, call.tool
+        trace, given = request.run.trace, checked.arguments
         event = ToolArgumentsEvent(
             call=request.id,
             tool=tool,
@@ -260,10 +265,8 @@ class Dispatcher:
         # a copy: what a hook keeps hold of could change after it was judged
         return again._replace(arguments=copy.deepcopy(again.arguments), repairs=checked.repairs)
 
-    async def _judged(
-        self, call: FoundCall, arguments: Mapping[str, Any], effects: Effects
-    ) -> ToolResult | None:
-        """Decide about what will really run; None lets it pass."""
+    def _verdict(self, call: FoundCall, arguments: Mapping[str, Any], effects: Effects) -> Verdict:
+        """Decide about what will really run."""
         request, tool = call.request, call.tool
         access = call_access(tool.spec, arguments, effects, request.run.workspace)
         workspace = str(request.run.workspace)
@@ -272,10 +275,17 @@ class Dispatcher:
             self._note(request.caller, denied=verdict.outcome is Outcome.DENY)
         if request.run.trace is not None:
             request.run.trace("decide", **verdict.to_dict())
+        return verdict
+
+    async def _judged(
+        self, call: FoundCall, arguments: Mapping[str, Any], verdict: Verdict, *, guarded: bool
+    ) -> ToolResult | None:
+        """Refuse a call, or ask guards and a person about it; None lets it pass."""
+        request, tool = call.request, call.tool
         if verdict.outcome is Outcome.DENY:
             await self.record(request, tool, "deny", verdict.rule)
             return refusals.denied(verdict, call)
-        answer = await self._guarded(call, arguments)
+        answer = await self._guarded(call, arguments) if guarded else None
         if isinstance(answer, Deny):
             await self.record(request, tool, "deny", refusals.guard_rule(answer))
             return refusals.denied_by_guard(answer)
@@ -362,8 +372,6 @@ class Dispatcher:
         await self._audit(event)
 
     async def _guarded(self, call: FoundCall, arguments: Mapping[str, Any]) -> Ask | Deny | None:
-        if not self.hooks.wants("pegboard_tool_guard"):
-            return None
         event = ToolGuardEvent(
             call=call.request.id,
             tool=call.tool,
@@ -375,14 +383,15 @@ class Dispatcher:
             call.request.run.trace("guards", answer=repr(answer))
         return answer
 
-    async def _ready(self, tool: RegisteredTool) -> Implementation | ToolResult:
-        """Return what runs, importing its plugin if need be."""
+    def _ready(self, tool: RegisteredTool) -> Implementation | ToolResult | None:
+        """Return what runs, or None when its plugin is to be imported first."""
         missing = self.registry.missing(tool)
         if missing is not None:
             return refusals.unavailable(tool, missing)
-        ready = self.registry.loaded(tool)
-        if ready is not None:
-            return ready
+        return self.registry.loaded(tool)
+
+    async def _imported(self, tool: RegisteredTool) -> Implementation | ToolResult:
+        """Import what runs."""
         try:
             return await self.registry.implementation(tool)
         except PegboardError as error:

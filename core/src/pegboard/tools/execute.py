@@ -22,7 +22,7 @@ from pegboard.tools.call_context import reason_of, tool_context
 from pegboard.tools.config_change import settled, without_asking
 from pegboard.tools.core_tool import CoreTool
 from pegboard.tools.current_call import current_call
-from pegboard.tools.finish import finished
+from pegboard.tools.finish import as_it_is, finished
 from pegboard.tools.implementation import Implementation
 from pegboard.tools.outcome import Outcome, broken_down, raised, returned, timed_out
 from pegboard.tools.run_scope import FoundCall
@@ -95,8 +95,11 @@ def _context(
 
 
 async def _fit(dispatcher: Dispatcher, call: FoundCall, outcome: Outcome) -> ToolResult:
-    may_recall = functools.partial(_may_recall, dispatcher, call)
     try:
+        plain = as_it_is(call.tool, outcome)
+        if plain is not None:
+            return plain
+        may_recall = functools.partial(_may_recall, dispatcher, call)
         return await finished(call.request, call.tool, outcome, may_recall=may_recall)
     except Exception as error:  # a result whose fields are not what their types say
         return broken_down(call.tool, one_line(error))
@@ -116,11 +119,11 @@ async def _run(
     try:
         # what a tool prints must not be taken for the host's own output
         with scope, quiet(tool.plugin):
-            if isinstance(ready.call, CoreTool):
+            if context is None:
+                assert isinstance(ready.call, CoreTool)
                 awaited = ready.call.answer(call.request, arguments)
             else:
-                assert context is not None
-                awaited = ready.call(context, arguments)
+                awaited = ready.call(context, arguments)  # type: ignore[operator]
             return returned(tool, await awaited)
     except BaseException as error:
         fenced = _fenced(error)

@@ -35,6 +35,17 @@ def is_outside(tool: RegisteredTool) -> bool:
     return spec.effects is None or not _OUTSIDE_EFFECTS.isdisjoint(spec.effects)
 
 
+def as_it_is(tool: RegisteredTool, outcome: Outcome) -> ToolResult | None:
+    """Return a result to which nothing has to be done, the case of nearly every call, or None."""
+    result = outcome.result
+    outside = is_outside(tool)
+    if result.outside is not None and tool.first_party and tool.kind != "mcp":
+        outside = result.outside
+    if not _is_plain(result, tool.spec.limits, outside):
+        return None
+    return result if result.output or result.error else replace(result, output=NO_OUTPUT)
+
+
 async def finished(
     request: CallRequest,
     tool: RegisteredTool,
@@ -42,7 +53,7 @@ async def finished(
     *,
     may_recall: Callable[[], bool],
 ) -> ToolResult:
-    """Return a result that can be shown to the model and kept.
+    """Return a result that can be shown to the model and kept; first try `as_it_is`.
 
     Args:
         request: The call.
@@ -54,8 +65,6 @@ async def finished(
     outside = is_outside(tool)
     if result.outside is not None and tool.first_party and tool.kind != "mcp":
         outside = result.outside
-    if _is_plain(result, tool.spec.limits, outside):
-        return result if result.output or result.error else replace(result, output=NO_OUTPUT)
     wrong = _wrong(result)
     if wrong:
         return broken_down(tool, wrong)

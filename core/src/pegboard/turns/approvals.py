@@ -7,6 +7,7 @@ next one, which comes to the same call and finds the answer.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
@@ -236,7 +237,7 @@ class TurnApprovals:
         token = approval.token
         seconds = max(1, round(approval.expires_at - self._desk.clock.now()))
         lines = [
-            asked.question,
+            _verbatim(asked.question),
             "",
             f"`/confirm {token}` agrees, `/deny {token}` refuses, within {seconds} s.",
             f"`/confirm {token} run` agrees to the same again in this request.",
@@ -271,6 +272,13 @@ class TurnApprovals:
             call=call.id,
         )
         await self._desk.audit(event)
+
+
+def _verbatim(text: str) -> str:
+    """Return text as Markdown that shows every character of it: what is agreed to must be seen."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _call_of(approval: Approval) -> str:

@@ -227,7 +227,7 @@ class Attempt:
             self._record.fence, parts, self._channel, unsent=self._live.unsent
         )
         if sending.ending == "put_off":
-            await self._put_off(conclusion, sending)
+            await self._put_off(conclusion, parts, sending)
         elif sending.ending == "stale":
             self._concluded = conclusion.stopped()
         elif sending.ending == "sent":
@@ -242,11 +242,16 @@ class Attempt:
                 else conclusion.doubted(sending.reason)
             )
 
-    async def _put_off(self, conclusion: Conclusion, sending: Sending) -> None:
+    async def _put_off(
+        self, conclusion: Conclusion, parts: tuple[OutboxPart, ...], sending: Sending
+    ) -> None:
         """Let a reply wait that can't be delivered now; give it up after an hour."""
         now = self._services.clock.now()
         age = now - conclusion.at
         if age >= PUT_OFF_S:
+            for part in parts:
+                if part.part in self._live.unsent:  # marked as being sent, and certainly not sent
+                    await self._services.store.give_up(part.turn, part.part, now=now)
             self._concluded = conclusion.undelivered(sending.reason)
             return
         pause = min(max(age, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)

@@ -307,6 +307,7 @@ class TurnRun:
             effort=parts.effort,
             journal=self.turn.journal,
             digests=parts.digests,
+            blobs=parts.blobs,
             hand_over=self._hand_over,
             progress=self._progress,
         )

@@ -13,6 +13,7 @@ from pegboard.agent.prompt import PromptBase
 from pegboard.agent.setup import DEFAULT_MAX_STEPS, Approve, Declare, DispatchStep
 from pegboard.channels.outbox_sender import OutboxSender
 from pegboard.contracts.approval import Answer
+from pegboard.contracts.blob import Blobs
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
@@ -116,6 +117,7 @@ class TurnParts:
         heir: Returns the id of an agent that may go on with the turn; raises `UsageError` for any
             other name.
         digests: Shortens older results when the turn comes near the model's window, or None.
+        blobs: Where images and files of messages are, for providers that take them, or None.
         close: Ends what the turn has started and that outlived it, and tells it how the turn ended.
     """
 
@@ -129,6 +131,7 @@ class TurnParts:
     timeout_s: float | None = None
     heir: Callable[[str], str] = field(default=_no_heir)
     digests: RunDigests | None = None
+    blobs: Blobs | None = None
     close: Callable[[str], None] = field(default=lambda why: None)
 
 

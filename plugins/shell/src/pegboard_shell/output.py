@@ -17,6 +17,7 @@ def command_text(done: Completed) -> str:
     pieces.append(f"[{ending(done)}]")
     if done.pipe_held:
         pieces.append("[something it had started was still running, and was ended]")
+    pieces.extend(f"[sandbox: {note}]" for note in done.notes)
     return "\n".join(piece for piece in pieces if piece)
 
 
@@ -39,6 +40,7 @@ def command_facts(done: Completed) -> dict[str, Any]:
         "pipe_held": done.pipe_held,
         "stdout_omitted_bytes": done.stdout.omitted,
         "stderr_omitted_bytes": done.stderr.omitted,
+        **({"sandbox_notes": list(done.notes)} if done.notes else {}),
     }
 
 

@@ -47,7 +47,7 @@ _WHAT_NEXT: Final = {
 )
 async def shell(
     ctx: ToolContext,
-    command: Annotated[str, Arg("Bash source, run as `bash -c` does.", min_length=1)],
+    command: Annotated[str, Arg("Bash source, run as `bash -c` does.", min_length=1, shell=True)],
     timeout_ms: Annotated[
         int | None,
         Arg("Milliseconds until it is ended: 120000 unless told, 600000 at most.", ge=1),

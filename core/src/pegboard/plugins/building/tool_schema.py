@@ -70,9 +70,7 @@ def build_spec(function: Callable[..., Any], facts: ToolFacts) -> ToolSpec:
             name,
             facts,
             parameters=names,
-            access={
-                argument: mark.access for argument, mark in _marks(parameters) if mark.access
-            },
+            access={argument: mark.access for argument, mark in _marks(parameters) if mark.access},
             shell=tuple(argument for argument, mark in _marks(parameters) if mark.shell),
         ),
     )
