@@ -13,7 +13,6 @@ from typing import Final
 
 USER: Final = 65534
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
-_STASH: Final = "/tmp/.pegboard-stash"
 
 
 def why_not() -> str | None:
@@ -42,7 +41,11 @@ def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedP
         os.chown(path, USER, USER)
     drop = f"setpriv --reuid {USER} --regid {USER} --clear-groups"
     script = "\n".join(
-        ["set -e", *_openings(), f"exec {drop} {shlex.join([sys.executable, *arguments])}"]
+        [
+            "set -e",
+            *_openings(folder / "stash"),
+            f"exec {drop} {shlex.join([sys.executable, *arguments])}",
+        ]
     )
     return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
@@ -61,7 +64,7 @@ def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedP
     )
 
 
-def _openings() -> list[str]:
+def _openings(stashes: Path) -> list[str]:
     """Return the commands that lay an open folder over each closed one, with what is needed."""
     needed = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, REPOSITORY)}
     closed: dict[str, list[str]] = {}
@@ -72,12 +75,12 @@ def _openings() -> list[str]:
     lines = []
     for top, paths in closed.items():
         for number, path in enumerate(paths):
-            stash = f"{_STASH}{number}"
+            stash = shlex.quote(f"{stashes}{number}")
             lines += [f"mkdir -p {stash}", f"mount --bind {shlex.quote(path)} {stash}"]
         lines.append(f"mount -t tmpfs -o mode=755 tmpfs {shlex.quote(top)}")
         for number, path in enumerate(paths):
-            place = shlex.quote(path)
-            lines += [f"mkdir -p {place}", f"mount --bind {_STASH}{number} {place}"]
+            place, stash = shlex.quote(path), shlex.quote(f"{stashes}{number}")
+            lines += [f"mkdir -p {place}", f"mount --bind {stash} {place}"]
     return lines
 
 

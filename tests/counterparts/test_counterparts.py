@@ -13,7 +13,10 @@ import pytest
 from counterparts import Answer, ScriptedServer, places, scripted
 
 TESTS = Path(__file__).resolve().parents[1]
-SERVER = "import http.server as h; h.test(HandlerClass=h.SimpleHTTPRequestHandler, port={port})"
+SERVER = (
+    "from http.server import SimpleHTTPRequestHandler as Handler; import socketserver; "
+    "socketserver.TCPServer(('127.0.0.1', {port}), Handler).serve_forever()"
+)
 
 
 def test_a_server_dies_with_whoever_started_it(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from mutants import Mutant, mutants  # noqa: E402
 CPU_S = 120
 WAITS_S = 600
 """A mutant that takes longer runs in circles, or waits for what never comes: it was noticed too."""
-SLOWER = 10
-LEAST_S = 3.0
+SLOWER = 5
+LEAST_S = 1.0
 """A test may take so many times what it took with nothing changed, and at least so long."""
 MEMORY = 3 << 30
 """Bytes: what runs in circles may also grow."""

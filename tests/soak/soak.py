@@ -40,10 +40,12 @@ TROUBLE_S = (0.4, 0.9)
 """Seconds between two strokes, at least and at most."""
 ASLEEP_S = (0.1, 0.6)
 """Seconds that a worker is stopped for after the one in its place has begun to work."""
-LONGEST_SLEEP_S = 8.0
+LONGEST_SLEEP_S = 4.0
 """It may hold the write lock of the store, so that nobody else can begin."""
 AWAKE_S = 1.0
 """Seconds that a worker that was stopped has beside the one in its place, before it is killed."""
+MOST_WORKERS = 1000
+"""When as many were started, one that never gets to work is a fault of its own."""
 TURNS_A_SECOND, KILLS_A_SECOND = 10, 0.5
 """What a soak must have seen at least to prove anything."""
 
@@ -145,9 +147,21 @@ class Soak:
             ready = [n for n, w in enumerate(self._workers) if f"ready {w.name}" in lines]
             if ready:
                 return ready
-            if all(worker.process.poll() is not None for worker in self._workers):
-                raise RuntimeError(f"no worker starts; see {self.folder}")
+            self._revive()
             self._wait(0.05)
+
+    def _revive(self) -> None:
+        """Start anew what ended by itself, as whatever watches over a host does.
+
+        One that finds the store locked for too long, by a worker that was stopped while it wrote,
+        says so and ends.
+        """
+        for slot, worker in enumerate(self._workers):
+            if worker.process.poll() is not None:
+                self._note(f"ended {worker.name}")
+                if self.lines().count(f"ready {worker.name}") == 0 and self._made > MOST_WORKERS:
+                    raise RuntimeError(f"no worker starts; see {self.folder}")
+                self._workers[slot] = self._start(worker.chats)
 
     def _aim(self, worker: Worker) -> None:
         """Wait until a worker begins to look something up, or has nothing to do."""
@@ -224,6 +238,7 @@ class Soak:
             sent = {tuple(words[1:3]) for words in got if words[0] == "sent"}
             if len(received) >= wanted and received <= sent:
                 return
+            self._revive()
             time.sleep(0.2)
 
     def _note(self, line: str) -> None:
@@ -256,8 +271,9 @@ def main() -> int:
     verdict = soak.run()
     counts = summary(soak.lines())
     print(
-        f"stopped {counts['stop']}, of them declared dead {counts['declare-dead']}, reads run again"
-        f" {counts['read again']}, payments in doubt {counts['payments in doubt']}"
+        f"stopped {counts['stop']}, of them declared dead {counts['declare-dead']}; ended by"
+        f" themselves {counts['ended']}; reads run again {counts['read again']}; payments in doubt"
+        f" {counts['payments in doubt']}"
     )
     enough = verdict.turns >= TURNS_A_SECOND * options.seconds
     enough = enough and verdict.kills >= KILLS_A_SECOND * options.seconds

@@ -200,3 +200,14 @@ def test_a_folder_that_was_replaced_is_refused(opened: Opener, tmp_path: Path) -
 def test_closed_places_say_what_they_are() -> None:
     assert ClosedPlace("/x", True, "own").hidden
     assert not ClosedPlace("/x", False, "control").hidden
+
+
+def test_what_can_not_be_moved_aside_is_told(
+    opened: Opener, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pegboard.sandboxes.command_places._TRIES", 1)
+    places = places_of(opened())
+    places.begin(writable=True)
+    for name in (".envrc", ".envrc.held"):
+        (workspace / name).touch()
+    assert "It can't be moved aside: there are too many .envrc.held" in places.end()[0]

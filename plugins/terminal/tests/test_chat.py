@@ -103,8 +103,9 @@ def test_tab_completes_the_name_of_a_tool(pegboard) -> None:
 
 @pytest.mark.both_ways
 def test_a_person_is_asked_before_a_careful_call(pegboard) -> None:
-    with pegboard.on_terminal("chat") as child:
-        for answer, expected in (("y", "it ran"), ("", "failed")):
+    for answer, expected in (("y", "it ran"), ("", "failed")):
+        # each a talk of its own: within one an answer counts for a minute
+        with pegboard.on_terminal("chat") as child:
             ready(child)
             child.send("/careful\r")
             child.expect(r"Run the careful tool\?")

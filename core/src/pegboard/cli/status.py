@@ -116,6 +116,7 @@ def _print_host(output: Output, host: Mapping[str, Any] | None, commands: int) -
                 f"{engine['running']} run, {engine['waiting']} wait for their turn, "
                 f"{engine['later']} for a time or a person",
             ),
+            ("log", host["log"]),
             ("socket", f"{host['socket']} ({host['clients']} clients)"),
             ("restart", ", ".join(host["restart_needed"])),
             ("problem", host["problem"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -93,6 +93,8 @@ class Host:
         self._parts = parts
         self._started = False
         self._rescanning = anyio.Lock()
+        self.rescanned: Callable[[], Awaitable[None]] | None = None
+        """Told after each rescan."""
         self._own_wishes = TurnWishes(
             folder=self.workspace,
             provider=str(options.overrides.get("agent.provider", "")),
@@ -394,7 +396,10 @@ class Host:
             await self.instances.release(rescan(before, after).removed)
             await self.activator.adopt(after)
             await self._take()
-            return rescan(before, self.boot)
+            changes = rescan(before, self.boot)
+        if self.rescanned is not None:
+            await self.rescanned()
+        return changes
 
     def take_config(self, config: Config) -> None:
         """Go by other settings from now on, as far as they are read when they are needed."""

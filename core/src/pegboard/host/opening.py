@@ -9,14 +9,18 @@ import anyio
 
 from pegboard.config.load import load
 from pegboard.config.paths import find_paths
+from pegboard.contracts.errors import StoreError
 from pegboard.host.host import Host
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.plugins.decision.boot import boot
 from pegboard.policy.redaction import redacted_logs
+from pegboard.store.database import Database
 
 STOP_S = 20.0
 """Seconds that a host may take to give back what it holds, whatever its parts allow themselves."""
+OWN_TRIES = 20
+_OWN_S = 0.05
 
 
 @asynccontextmanager
@@ -27,6 +31,7 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
         ConfigError: When the configuration is wrong.
         UsageError: When `PEGBOARD_PLUGINS` names a plugin that is not installed.
         PluginError: When a required plugin can't be used and `on_failure` is "abort".
+        StoreError: When it is to own the store, and another host has it.
     """
     options = options or HostOptions()
     paths = options.paths or find_paths(options.env)
@@ -44,7 +49,7 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
     host = Host(options, parts)
     with redacted_logs(options.redactor):
         if options.resident:
-            await parts.database.open()  # before anything of a plugin runs: the store may be taken
+            await _own(parts.database)  # before anything of a plugin runs: it may be taken
         async with parts.activator, host.tidying, parts.delivery:
             try:
                 await host.start()
@@ -52,3 +57,21 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
             finally:
                 with anyio.move_on_after(STOP_S, shield=True):
                     await host.stop()
+
+
+async def _own(database: Database) -> None:
+    """Open the store for this host alone.
+
+    Commands that look whether a host owns it hold its lock for a moment.
+
+    Raises:
+        StoreError: When another host owns it, or uses it for longer.
+    """
+    for _ in range(OWN_TRIES):
+        try:
+            return await database.open()
+        except StoreError as error:
+            if "pid" in error.details:
+                raise
+        await anyio.sleep(_OWN_S)
+    await database.open()

@@ -144,6 +144,7 @@ class Places:
     def take(self, config: Config) -> None:
         """Go by other settings from the next run on."""
         self.own.config = config
+        self.own.prompts.forget()
         self.own.workspace.take(config)
         self._leaving.extend(self._others.values())
         self._others.clear()

@@ -26,6 +26,10 @@ class Prompts:
         self._trusted = False
         self._bases: dict[tuple[str, RunProfile], PromptBase] = {}
 
+    def forget(self) -> None:
+        """Make every base anew: settings have changed."""
+        self._bases.clear()
+
     def base(self, agent: str, run_profile: RunProfile = "") -> PromptBase:
         """Return the base of an agent's prompt, made anew once the person trusts the folder.
 

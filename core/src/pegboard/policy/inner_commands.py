@@ -108,7 +108,7 @@ class _Reader:
         self._depth = depth
         self._bash = bash
         self._words = Words(source, self._nested, self._until_paren)
-        self._documents: list[tuple[str, bool, bool]] = []
+        self._documents: list[tuple[str | None, bool, bool]] = []
         self._cases = 0
 
     def all(self) -> None:
@@ -233,8 +233,7 @@ class _Reader:
             raise UnclearError("a redirection names no file")
         word = words.read()
         if operator in ("<<", "<<-"):
-            if word.text is None:
-                raise UnclearError("the end of a here-document is not known")
+            # one whose end is not known has none
             self._documents.append((word.text, word.plain, operator == "<<-"))
             return
         descriptor = operator in ("<&", ">&") and _DUPLICATE.fullmatch(word.text or "x")
@@ -267,8 +266,6 @@ class _Reader:
             self._function()
         elif text == "[[":
             self._test()
-        elif text == "coproc":
-            raise UnclearError("a coprocess is not read")
         return text in _SKIPPED or text in ("for", "select", "case", "esac", "function", "[[")
 
     def _time(self) -> None:

@@ -17,6 +17,7 @@ META: Final = " \t\n;&|<>()"
 """Characters that end a word unless they are quoted."""
 _PATTERN: Final = "*?["
 _SPECIAL_CHARS: Final = frozenset("'\"\\$`<>" + _PATTERN)
+_IN_BRACES: Final = frozenset('"\\$`')
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL: Final = "@*#?$!-0123456789"
 _FIXED: Final = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
@@ -269,7 +270,7 @@ class Words:
     def fixed_arithmetic(self) -> None:
         """Read an arithmetic expression up to `))`; one that holds a name is not clear."""
         end = self.source.find("))", self.at)
-        if end == -1 or not _FIXED.fullmatch(self.source, self.at, end):
+        if not _FIXED.fullmatch(self.source, self.at, end):  # nor when there is no end
             raise UnclearError("an arithmetic expression can run commands")
         self.at = end
         self.skip(2)
@@ -282,7 +283,7 @@ class Words:
         if self.next == "#":
             self.skip()
         name = self._name()
-        if not name and self.next and self.next in _SPECIAL:
+        if not name and self.next in _SPECIAL:
             name = self.next
             self.skip()
         single = name != "@"
@@ -300,10 +301,8 @@ class Words:
         return single
 
     def _raw_until_brace(self) -> str:
-        end = self.source.find("}", self.at)
-        if end == -1:
-            raise UnclearError("a brace is not closed")
-        text, self.at = self.source[self.at : end], end
+        text = self.source[self.at :].partition("}")[0]
+        self.at += len(text)
         return text
 
     def _until_brace(self) -> None:
@@ -316,29 +315,22 @@ class Words:
             if char == "'" or self.is_process():  # it depends on where it stands what they mean
                 raise UnclearError("a quote stands inside of a variable")
             self._parts, self._single = [], True
-            self._piece(char) if char in '"\\$`' else self.skip()
+            self._piece(char) if char in _IN_BRACES else self.skip()
         self._parts, self._single = kept
         self.skip()
 
     def _escaped(self) -> None:
         """Read `$'...'`."""
-        end = self.at + 1
-        while self.source[end : end + 1] != "'":
-            if end >= len(self.source):
-                raise UnclearError("a quote is not closed")
-            end += 2 if self.source[end] == "\\" else 1
-        text = self.source[self.at + 1 : end]
-        if "\\'" in text:  # a shell that does not know this form ends it there
+        text = self._raw("'")
+        if text.endswith("\\"):  # a quote in the text, or its end: shells do not agree
             raise UnclearError("shells do not read it alike")
         self._parts.append(_ESCAPE.sub(_unescaped, text))
-        self.at = end
-        self.skip()
 
 
 def _merged(parts: list[str | None]) -> tuple[str | None, ...]:
     """Return pieces with those that are known, and stand side by side, made one."""
     found: list[str | None] = []
-    for part in parts or [""]:
+    for part in parts:
         last = found[-1] if found else None
         if part is not None and last is not None:
             found[-1] = last + part

@@ -71,7 +71,7 @@ def make_own(table: GrantTable) -> None:
     """Make the folders of Pegboard itself that commands could make in its place."""
     for why, place in table.protection.places:
         chosen = table.choose(split(str(place)))
-        is_folder = not place.suffix
+        is_folder = not place.suffix  # a file that is not there yet can't be told otherwise
         if why == "own" and chosen is not None and chosen[0].mode == "rw" and is_folder:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
 

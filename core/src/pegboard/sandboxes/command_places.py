@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,8 @@ from pegboard.sandboxes.closed_places import (
 )
 from pegboard.sandboxes.explain import grant_command
 from pegboard.sandboxes.fresh_repository import runs_programs
-from pegboard.sandboxes.grants import GrantTable, Root
+from pegboard.sandboxes.grants import CLOSE_ON_EXEC, FOLDER_FLAGS, GrantTable, Root
+from pegboard.sandboxes.lookup import NO_FOLLOW
 from pegboard.sandboxes.paths import is_below, join, split
 from pegboard.sandboxes.protected import CONTROL
 from pegboard.sandboxes.syscalls import rename_new
@@ -168,17 +170,18 @@ class CommandPlaces:
         return place.name == GIT and not runs_programs(place)
 
     def _hold(self, path: str) -> str:
+        shown = self._table.display(split(path))
+        what = f"{shown} decides what programs run, and was not there before"
         folder, name = os.path.split(path)
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            held = _rename_aside(fd, name)
-        finally:
-            os.close(fd)
-        command = grant_command(path, "rw")
-        return (
-            f"{self._table.display(split(path))} decides what programs run, and was not there "
-            f"before: it is now {held}. To let commands make it: {command}"
-        )
+            fd = os.open(folder, FOLDER_FLAGS | NO_FOLLOW | CLOSE_ON_EXEC)
+            try:
+                held = _rename_aside(fd, name)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            return f"{what}. It can't be moved aside: {error.strerror}. Look at it, and remove it."
+        return f"{what}: it is now {held}. To let commands make it: {grant_command(path, 'rw')}"
 
 
 _SOLID: Final = "/"
@@ -212,9 +215,7 @@ def _rename_aside(folder: int, name: str) -> str:
         except FileExistsError:
             continue
         return held
-    raise SandboxError(
-        f"there are too many {name}{HELD} files", fix="Look at them, and remove them."
-    )
+    raise FileExistsError(errno.EEXIST, f"there are too many {name}{HELD}")
 
 
 def _require_same(root: Root) -> None:

@@ -86,7 +86,7 @@ def _held(path: Path, file: int, exclusive: bool) -> StoreError:
     if pid:
         return StoreError(
             f"The store in {path.parent} belongs to a running host, process {pid}.",
-            fix=f"kill {pid}",
+            fix=f"pegboard serve --stop, or: kill {pid}",
             pid=pid,
         )
     what = "be owned" if exclusive else "be used"

@@ -289,3 +289,8 @@ def serving_once(tmp_path_factory: pytest.TempPathFactory, shop: Path) -> Iterat
     made.start()
     yield made
     made.close()
+
+
+@pytest.fixture
+def repository_docs() -> Path:
+    return Path(__file__).resolve().parents[4] / "docs"

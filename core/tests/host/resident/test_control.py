@@ -399,3 +399,35 @@ def test_conversations_are_managed_through_it(serving) -> None:
     ended = serving.command("sessions", "delete", "--sender", "local:person", "--yes")
     assert "1 conversations" in ended.stdout, ended.stderr
     assert serving.command("store", "prune").returncode == 0
+
+
+@pytest.mark.parametrize(("verb", "ran"), [("confirm", True), ("deny", False)])
+def test_a_question_that_is_kept_is_answered_by_its_token(serving, verb: str, ran: bool) -> None:
+    serving.start()
+    client, other = serving.client(), serving.client()
+    # nobody is at this client, but its person has chat commands
+    caller = {"attended": True, "live_reply": True, "slash_commands": True}
+    id = client.send(
+        "submit",
+        text="call careful {}",
+        chat="c",
+        follow=True,
+        slash_commands=True,
+        caller=caller,
+    )
+    while "send" not in (frame := client.read()):
+        pass
+    assert "/confirm" in frame["send"]["text"]
+    (question,) = serving.status()["store"]["questions"]
+    assert question["conversation"] == "terminal/c"
+    assert question["token"] in frame["send"]["text"]
+    other.call(verb, conversation=question["conversation"], token=question["token"])
+    answer = client.until(id)
+    assert ("it ran" in answer["ok"]["text"]) is ran
+
+
+def test_every_verb_is_documented(repository_docs: Path) -> None:
+    from pegboard.host.control.verbs import VERBS
+
+    page = (repository_docs / "explanation" / "resident-host.md").read_text("utf-8")
+    assert [verb for verb in ("cancel", *VERBS) if f"| `{verb}` |" not in page] == []

@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from typing import Final
 
 import anyio
 
-_LONGEST = 65_536
+_LONGEST: Final = 65_536
+_OVER: Final = b""
 
 
 class Descriptors(ExitStack):
@@ -65,7 +67,7 @@ class StatusPipe:
         """Wait for the first process inside; None when bwrap has ended without one."""
         while (pid := self._said("child-pid")) is None:
             await anyio.wait_readable(self._reading)
-            if not self._read():
+            if self._read() == _OVER:
                 return None
         return pid
 
@@ -75,13 +77,14 @@ class StatusPipe:
             pass
         return self._said("exit-code") is not None
 
-    def _read(self) -> bool:
+    def _read(self) -> bytes | None:
+        """Return what came, `_OVER` at the end of the pipe, None when there is nothing yet."""
         try:
             more = os.read(self._reading, _LONGEST)
         except BlockingIOError:
-            return False
+            return None
         self._text += more
-        return bool(more)
+        return more
 
     def _said(self, key: str) -> int | None:
         for line in self._text.split(b"\n")[:-1]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
-from contextlib import suppress
+from typing import Final
 
+from pegboard import SandboxError
 from pegboard_sandbox_bubblewrap.config import ConfinedSettings
 
 Limits = dict[int, int]
 """Greatest values by kind of resource."""
-_MIB = 1 << 20
+_MIB: Final = 1 << 20
 
 
 def limits_of(settings: ConfinedSettings, *, own_users: bool = True) -> Limits:
@@ -40,13 +41,22 @@ def counts_by_namespace() -> bool:
 
 
 def apply_limits(pid: int, limits: Limits) -> None:
-    """Lower the limits of a process, and of what it starts from now on."""
-    for kind, value in limits.items():
-        with suppress(ProcessLookupError):
+    """Lower the limits of a process, and of what it starts from now on.
+
+    Raises:
+        SandboxError: When the system does not let us.
+    """
+    try:
+        for kind, value in limits.items():
             _, hardest = resource.prlimit(pid, kind)
-            if hardest != resource.RLIM_INFINITY:
-                value = min(value, hardest)
-            resource.prlimit(pid, kind, (value, value))
+            lowest = value if hardest == resource.RLIM_INFINITY else min(value, hardest)
+            resource.prlimit(pid, kind, (lowest, lowest))
+    except ProcessLookupError:
+        return  # it has ended
+    except OSError as error:
+        raise SandboxError(
+            f"the limits of a command can't be set: {error.strerror}", fix="pegboard doctor"
+        ) from error
 
 
 def _release() -> list[str]:

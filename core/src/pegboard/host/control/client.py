@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-import anyio.abc
-from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from pegboard.contracts.errors import PegboardError, StoreError
+from pegboard.host.control.lines import Lines, connect
 from pegboard.host.control.peer import is_ours
 from pegboard.host.control.place import socket_to_use
 from pegboard.host.control.protocol import (
@@ -59,10 +58,9 @@ class ControlClient:
         greeting: What the host said of itself.
     """
 
-    def __init__(self, stream: anyio.abc.ByteStream) -> None:
+    def __init__(self, stream: Lines) -> None:
         self.greeting: Mapping[str, Any] = {}
         self._stream = stream
-        self._lines = BufferedByteReceiveStream(stream)
         self._ids = itertools.count(1)
         self._takers: dict[int, MemoryObjectSendStream[Mapping[str, Any]]] = {}
         self._sending = anyio.Lock()
@@ -142,11 +140,9 @@ class ControlClient:
         line = encoded({"id": id, "verb": verb, **given})
         if len(line) > MAX_REQUEST:
             raise ProtocolError(f"A request can have {MAX_REQUEST // 1_000_000} MB at most.")
-        try:
-            async with self._sending:
-                await self._stream.send(line)
-        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise self.lost() from None
+        async with self._sending:
+            if not await self._stream.send(line):
+                raise self.lost()
 
     async def aclose(self) -> None:
         """Let go of the host."""
@@ -178,12 +174,8 @@ class ControlClient:
 
     async def _frame(self) -> dict[str, Any] | None:
         """Return the next frame, or None when the host ended."""
-        try:
-            return decoded(await self._lines.receive_until(b"\n", MAX_FRAME))
-        except anyio.DelimiterNotFound:
-            raise ProtocolError("The host sent a line without an end.") from None
-        except (anyio.IncompleteRead, anyio.EndOfStream, OSError, anyio.BrokenResourceError):
-            return None
+        line = await self._stream.read()
+        return None if line is None else decoded(line)
 
 
 def answer_in(frame: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -207,10 +199,10 @@ async def open_client(state: Path) -> ControlClient | None:
     if path is None:
         return None
     try:
-        stream = await anyio.connect_unix(path)
+        stream = await connect(path, most=MAX_FRAME)
     except OSError:  # it was killed, and left its socket behind
         return None
-    if not is_ours(stream.extra(anyio.abc.SocketAttribute.raw_socket)):
+    if not is_ours(stream.socket):
         await stream.aclose()
         raise StoreError(f"Another user answers at the control socket {path}.", fix=f"rm {path}")
     client = ControlClient(stream)

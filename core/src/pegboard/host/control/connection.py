@@ -9,12 +9,11 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.abc
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.errors import PegboardError, UsageError
+from pegboard.host.control.lines import Lines
 from pegboard.host.control.protocol import (
-    MAX_REQUEST,
     ProtocolError,
     decoded,
     encoded,
@@ -121,7 +120,7 @@ class Connection:
 
     def __init__(
         self,
-        stream: anyio.abc.ByteStream,
+        stream: Lines,
         verbs: Mapping[str, Verb],
         greeting: Mapping[str, Any],
     ) -> None:
@@ -190,14 +189,7 @@ class Connection:
             await self._less.wait()
 
     async def _read(self, group: anyio.abc.TaskGroup) -> None:
-        lines = BufferedByteReceiveStream(self._stream)
-        while True:
-            try:
-                line = await lines.receive_until(b"\n", MAX_REQUEST)
-            except anyio.DelimiterNotFound:
-                raise ProtocolError(f"A line of more than {MAX_REQUEST:,} bytes.") from None
-            except (anyio.IncompleteRead, anyio.EndOfStream, OSError, anyio.BrokenResourceError):
-                return
+        while (line := await self._stream.read()) is not None:
             if line.strip():
                 self._take(decoded(line), group)
 
@@ -256,18 +248,17 @@ class Connection:
         self._more.set()
 
     async def _write(self) -> None:
-        try:
-            while True:
-                while self._waiting:
-                    piece = self._next()
-                    await self._stream.send(piece)
-                    self._bytes -= len(piece)
-                    less, self._less = self._less, anyio.Event()
-                    less.set()
-                self._more = anyio.Event()
-                await self._more.wait()
-        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._ending = True  # what reads finds out as well
+        while True:
+            while self._waiting:
+                piece = self._next()
+                if not await self._stream.send(piece):
+                    self._ending = True  # what reads finds out as well
+                    return
+                self._bytes -= len(piece)
+                less, self._less = self._less, anyio.Event()
+                less.set()
+            self._more = anyio.Event()
+            await self._more.wait()
 
     def _next(self) -> bytes:
         """Return lines together: many small ones are one write."""

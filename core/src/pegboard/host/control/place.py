@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import stat
 import tempfile
 from pathlib import Path
@@ -18,6 +19,19 @@ NOTE: Final = "control.path"
 """File that names the socket where its own path would be too long for one."""
 LONGEST: Final = 103
 """Bytes of the path of a socket: 107 on Linux, 103 on macOS."""
+
+
+def require_sockets() -> None:
+    """Refuse a system without Unix sockets.
+
+    Raises:
+        StoreError: When this is one.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise StoreError(
+            "A host that stays needs Unix sockets, which Python does not have on this system.",
+            fix="pegboard chat",
+        )
 
 
 def socket_to_make(state: Path) -> Path:

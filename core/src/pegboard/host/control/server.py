@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -11,14 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-import anyio.abc
 
 from pegboard._version import __version__
 from pegboard.contracts.errors import StoreError
 from pegboard.host.control.connection import Connection, Verb
+from pegboard.host.control.lines import Lines
 from pegboard.host.control.peer import is_ours, peer_uid
 from pegboard.host.control.place import socket_to_make
-from pegboard.host.control.protocol import VERSION, encoded
+from pegboard.host.control.protocol import MAX_REQUEST, VERSION, encoded
 
 MAX_CLIENTS: Final = 128
 """Clients at a time; who comes later is told so and let go."""
@@ -73,53 +74,58 @@ class ControlServer:
         Raises:
             StoreError: When the socket can't be opened.
         """
-        listener = await self._open()
+        own = self._open()
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(listener.serve, self._client)
+
+                def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                    group.start_soon(self._client, Lines(reader, writer))
+
+                listening = await asyncio.start_unix_server(take, sock=own, limit=MAX_REQUEST)
                 try:
                     yield
                 finally:
+                    listening.close()
                     with anyio.CancelScope(shield=True):
                         await self._let_go()
                     group.cancel_scope.cancel()
         finally:
-            with anyio.CancelScope(shield=True):
-                await listener.aclose()
+            own.close()
             if self.path is not None:
                 with suppress(OSError):
                     self.path.unlink()
 
-    async def _open(self) -> anyio.abc.SocketListener:
-        if not hasattr(socket, "AF_UNIX"):
-            raise StoreError(
-                "A resident host needs Unix sockets, which Python does not have on this system.",
-                fix="pegboard chat",
-            )
+    def _open(self) -> socket.socket:
+        """Return the socket, bound to its place."""
         path = socket_to_make(self._state)
+        own = socket.socket(socket.AF_UNIX)
         try:
             # what lies there is of a host that was killed: this one holds the lock
             path.unlink(missing_ok=True)
-            # nobody else can enter the folder, so it is safe before the mode is set as well
-            listener = await anyio.create_unix_listener(path, mode=_MODE)
+            own.bind(str(path))
+            # nobody else can enter the folder, so it is safe before this as well
+            path.chmod(_MODE)
         except OSError as error:
+            own.close()
             raise StoreError(
                 f"The control socket {path} can't be opened: {error.strerror}.",
                 fix=f"ls -la {path.parent}",
             ) from error
         self.path = path
-        return listener
+        return own
 
-    async def _client(self, stream: anyio.abc.SocketStream) -> None:
-        async with stream:
-            own = stream.extra(anyio.abc.SocketAttribute.raw_socket)
-            if not is_ours(own):
-                _log.warning("a process of user %s was refused", peer_uid(own))
+    async def _client(self, stream: Lines) -> None:
+        try:
+            if not is_ours(stream.socket):
+                _log.warning("a process of user %s was refused", peer_uid(stream.socket))
                 await self._refuse(stream, "refused", "This host belongs to another user.")
             elif len(self._clients) >= MAX_CLIENTS:
                 await self._refuse(stream, "busy", f"{MAX_CLIENTS} clients are connected already.")
             else:
                 await self._serve(Connection(stream, self._verbs, self._greeting))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await stream.aclose()
 
     async def _serve(self, client: Connection) -> None:
         self._clients.add(client)
@@ -130,9 +136,9 @@ class ControlServer:
         finally:
             self._clients.discard(client)
 
-    async def _refuse(self, stream: anyio.abc.SocketStream, code: str, why: str) -> None:
+    async def _refuse(self, stream: Lines, code: str, why: str) -> None:
         form: dict[str, Any] = {"code": code, "message": why, "fix": None, "exit_code": 1}
-        with suppress(OSError, anyio.BrokenResourceError), anyio.move_on_after(1):
+        with anyio.move_on_after(1):
             await stream.send(encoded({"error": form}))
 
     async def _let_go(self) -> None:

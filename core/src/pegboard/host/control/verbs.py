@@ -33,6 +33,31 @@ from pegboard.plugins.decision.broken import broken_lines
 from pegboard.store.retention import Retention
 
 T = TypeVar("T")
+VERBS: Final = (
+    "status",
+    "health",
+    "broken",
+    "open",
+    "submit",
+    "answer",
+    "enqueue",
+    "stop",
+    "confirm",
+    "deny",
+    "events",
+    "tools",
+    "tool",
+    "call_tool",
+    "rescan",
+    "reload",
+    "conversation",
+    "fork",
+    "delete",
+    "delete_person",
+    "prune",
+    "shutdown",
+)
+"""What can be asked for, beside `cancel`; docs/explanation/resident-host.md says what each does."""
 _SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 
 
@@ -100,30 +125,7 @@ class Verbs:
 
     def table(self) -> dict[str, Verb]:
         """Return the verbs by name."""
-        return {
-            "status": self._status,
-            "health": self._health,
-            "broken": self._broken,
-            "open": self._open,
-            "submit": self._submit,
-            "answer": self._answer,
-            "enqueue": self._enqueue,
-            "stop": self._stop,
-            "confirm": self._confirm,
-            "deny": self._deny,
-            "events": self._events,
-            "tools": self._tools,
-            "tool": self._tool,
-            "call_tool": self._call_tool,
-            "rescan": self._rescan,
-            "reload": self._reload,
-            "conversation": self._conversation,
-            "fork": self._fork,
-            "delete": self._delete,
-            "delete_person": self._delete_person,
-            "prune": self._prune,
-            "shutdown": self._shutdown,
-        }
+        return {verb: getattr(self, f"_{verb}") for verb in VERBS}
 
     async def _status(self, call: Call) -> Mapping[str, Any]:
         return await self._running.status()

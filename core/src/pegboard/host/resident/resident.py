@@ -27,6 +27,7 @@ from pegboard.host.event_log import EventLog
 from pegboard.host.host import Host
 from pegboard.host.options import HostOptions
 from pegboard.host.resident.channel_keeper import ChannelKeeper
+from pegboard.host.resident.log_lines import LOG_FOLDER, LOG_NAME
 from pegboard.host.resident.notify import Notifier, write_ready_file
 from pegboard.host.resident.reload import Reloader
 from pegboard.host.session_admin import TERMINAL
@@ -98,6 +99,7 @@ class Resident:
         self.server = ControlServer(host.config.paths.state, verbs.table(), run=new_token())
         host.turns.services.watch = self.events.add
         self.events.listen(self._switchboard.show)
+        host.rescanned = self._adopt
 
     async def run(self) -> str:
         """Serve until `shut_down`, then drain; return why it ended."""
@@ -156,6 +158,7 @@ class Resident:
             "uptime_s": round(self._clock.now() - self._began, 3),
             "socket": str(self.server.path),
             "workspace": str(host.workspace),
+            "log": str(host.config.paths.state / LOG_FOLDER / LOG_NAME),
             "clients": self.server.clients,
             "provider": await host.description.provider(),
             "channels": [kept.to_dict() for kept in self._kept()],
@@ -195,7 +198,6 @@ class Resident:
     async def rescan(self) -> Mapping[str, Any]:
         """Take over packages that came or went, and the channels that they bring."""
         changes = await self.host.rescan()
-        await self._adopt()
         return {name: list(ids) for name, ids in changes._asdict().items()}
 
     async def reload(self) -> Mapping[str, Any]:
@@ -203,7 +205,6 @@ class Resident:
         self._notifier.reloading()
         try:
             reloaded = await self._reloader.reload()
-            await self._adopt()
         except PegboardError as error:
             self._problem = f"the settings could not be read again: {error.message}"
             _log.error("%s %s", self._problem, error.fix or "")

@@ -14,6 +14,7 @@ import anyio.abc
 
 from pegboard.config.load import Config
 from pegboard.contracts.errors import PegboardError, StoreError
+from pegboard.host.control.place import require_sockets
 from pegboard.host.host import Host
 from pegboard.host.opening import open_host
 from pegboard.host.options import HostOptions
@@ -51,8 +52,9 @@ async def serve(
         wait_s: Seconds to wait for commands that use the store.
 
     Raises:
-        StoreError: When another host has the store; says which.
+        StoreError: When another host has the store (says which), or this can't be done here.
     """
+    require_sockets()
     await _free(state, wait_s)
     async with open_host(options) as host:
         opened(host)
