@@ -394,7 +394,11 @@ def test_completion_prints_a_script_and_completes_names(here):
     assert "_PEGBOARD_COMPLETE" in here.run("completion", "bash").out
     found = here.python_run(
         ["-m", "pegboard"],
-        env={"_PEGBOARD_COMPLETE": "bash_complete", "COMP_WORDS": "pegboard gree", "COMP_CWORD": "1"},
+        env={
+            "_PEGBOARD_COMPLETE": "bash_complete",
+            "COMP_WORDS": "pegboard gree",
+            "COMP_CWORD": "1",
+        },
     )
     assert found.out == "plain,greet\n"
     ids = here.python_run(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.abc
 import pytest
 
 from pegboard.contracts.errors import PegboardError, StoreError
 from pegboard.host.control import client as client_module
 from pegboard.host.control.client import HostGone, listening, open_client, reach
 from pegboard.host.control.connection import MAX_CALLS, Call, Connection
-from pegboard.host.control.protocol import ProtocolError
+from pegboard.host.control.lines import Lines
+from pegboard.host.control.protocol import MAX_REQUEST, ProtocolError
 
 pytestmark = [
     pytest.mark.anyio,
@@ -29,33 +31,41 @@ GREETING = {"pegboard": "0.1.0", "protocol": 1, "pid": 1, "run": "r"}
 
 
 @asynccontextmanager
-async def answering(
-    state: Path, handle: Callable[[anyio.abc.SocketStream], Awaitable[None]]
-) -> AsyncIterator[None]:
+async def answering(state: Path, handle: Callable[[Lines], Awaitable[None]]) -> AsyncIterator[None]:
     """Answer clients of a state folder."""
-    listener = await anyio.create_unix_listener(state / "control.sock")
-    async with listener, anyio.create_task_group() as group:
-        group.start_soon(listener.serve, handle)
+    async with anyio.create_task_group() as group:
+
+        async def serve(stream: Lines) -> None:
+            try:
+                await handle(stream)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await stream.aclose()
+
+        def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            group.start_soon(serve, Lines(reader, writer))
+
+        path = str(state / "control.sock")
+        server = await asyncio.start_unix_server(take, path, limit=MAX_REQUEST)
         yield
+        server.close()
         group.cancel_scope.cancel()
 
 
-def says(*frames: Any, then: Callable[[anyio.abc.SocketStream], Awaitable[None]] | None = None):
-    async def handle(stream: anyio.abc.SocketStream) -> None:
-        async with stream:
-            for frame in frames:
-                data = frame if isinstance(frame, bytes) else json.dumps(frame).encode() + b"\n"
-                await stream.send(data)
-            if then is not None:
-                await then(stream)
+def says(*frames: Any, then: Callable[[Lines], Awaitable[object]] | None = None):
+    async def handle(stream: Lines) -> None:
+        for frame in frames:
+            data = frame if isinstance(frame, bytes) else json.dumps(frame).encode() + b"\n"
+            await stream.send(data)
+        if then is not None:
+            await then(stream)
 
     return handle
 
 
 def serves(verbs: dict[str, Any]):
-    async def handle(stream: anyio.abc.SocketStream) -> None:
-        async with stream:
-            await Connection(stream, verbs, GREETING).run()
+    async def handle(stream: Lines) -> None:
+        await Connection(stream, verbs, GREETING).run()
 
     return handle
 
@@ -66,8 +76,8 @@ async def test_where_nobody_listens_there_is_no_host(state: Path) -> None:
 
 
 async def test_a_socket_that_was_left_behind_is_no_host(state: Path) -> None:
-    listener = await anyio.create_unix_listener(state / "control.sock")
-    await listener.aclose()
+    with socket.socket(socket.AF_UNIX) as own:
+        own.bind(str(state / "control.sock"))
     assert (state / "control.sock").exists()
     assert await reach(state) is None
 
@@ -103,10 +113,7 @@ async def test_a_host_that_says_nothing_is_given_up(
 
 
 async def test_a_host_that_ends_fails_what_waits_and_what_comes(state: Path) -> None:
-    async def end(stream: anyio.abc.SocketStream) -> None:
-        await stream.receive()
-
-    async with answering(state, says(GREETING, then=end)):
+    async with answering(state, says(GREETING, then=lambda stream: stream.read())):
         client = await open_client(state)
         assert client is not None
         async with listening(client):

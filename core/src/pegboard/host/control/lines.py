@@ -10,8 +10,13 @@ import asyncio
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+import anyio
 
 from pegboard.host.control.protocol import ProtocolError
+
+CLOSE_S: Final = 1.0
 
 
 class Lines:
@@ -55,10 +60,11 @@ class Lines:
         return True
 
     async def aclose(self) -> None:
-        """Close the connection; what was not sent is dropped."""
-        self._writer.transport.abort()
-        with suppress(OSError):
+        """Close the connection; what was sent has a second to get out."""
+        self._writer.close()
+        with anyio.move_on_after(CLOSE_S), suppress(OSError):
             await self._writer.wait_closed()
+        self._writer.transport.abort()
 
 
 async def connect(path: Path, *, most: int) -> Lines:
