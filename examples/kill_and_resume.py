@@ -207,8 +207,10 @@ def page(told: list[str]) -> str:
     """Return the page."""
     source = inspect.getsource(bakery)
     first = source.index("    @plugin.tool")
-    tools = source[first : source.index("    plugin.contribute")]
-    return TEXT.format(tools=inspect.cleandoc(tools), story="\n".join(told))
+    tools = inspect.cleandoc(source[first : source.index("    plugin.contribute")])
+    # two empty lines between functions, as the formatter writes them on a page
+    tools = tools.replace("\n\n@plugin", "\n\n\n@plugin")
+    return TEXT.format(tools=tools, story="\n".join(told))
 
 
 def main() -> int:
