@@ -592,3 +592,82 @@ async def test_a_call_is_shown_as_it_is_whatever_is_in_it(host: HostFactory):
         ]
         await chat.say(f"/deny {token_in(question.rpartition(fence)[2])}")
         await chat.until("No.")
+
+
+class AskingChat(Chat):
+    """A chat with buttons."""
+
+    def __init__(self, *answers: bool | Exception, **facts: Any) -> None:
+        super().__init__(**facts)
+        self.questions: list[str] = []
+        self._answers = list(answers)
+
+    async def ask(self, chat: str, question: str) -> bool:
+        self.questions.append(question)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def test_what_was_settled_is_not_asked_again_when_the_turn_is_taken_up(host: HostFactory):
+    plugin, there = mail(), anyio.Event()
+    hang = [True]
+
+    async def wait(ctx: ToolContext) -> str:
+        """Wait."""
+        there.set()
+        if hang:
+            await anyio.sleep_forever()
+        return "waited"
+
+    plugin.tool(effects={"read"}, outside=False)(wait)
+    chat = AskingChat(False, True)
+    no, yes = Call("send", to="ann"), Call("send", to="bob")
+    async with running(host, plugin, [no, no, yes, Call("wait")], chat):
+        await chat.write("Write")
+        with anyio.fail_after(5):
+            await there.wait()
+    assert len(chat.questions) == 2
+    hang.clear()
+    chat = AskingChat(first_id=10)
+    async with running(host, plugin, ["Done."], chat) as world:
+        await chat.until("Done.")
+        assert chat.questions == []
+        assert world.model is not None
+        results = [
+            result.text
+            for message in world.model.requests[-1].messages
+            for result in message.results
+        ]
+    refused, again, sent, waited = results
+    assert "did not agree" in refused
+    assert "has just refused exactly this call" in again
+    assert "sent to bob" in sent
+    assert "waited" in waited
+    assert plugin.sent == [("bob", "")]
+
+
+async def test_a_channel_that_fails_to_ask_leaves_it_to_the_commands(host: HostFactory):
+    plugin, chat = mail(), AskingChat(RuntimeError("the service is down"))
+    async with running(host, plugin, [Call("send", to="ann"), "Sent."], chat):
+        question = await chat.say("Write to Ann")
+        await chat.say(f"/confirm {token_in(question)}")
+        await chat.until("Sent.")
+    assert plugin.sent == [("ann", "")]
+
+
+async def test_an_old_answer_is_no_fresh_one_when_its_turn_is_taken_up(host: HostFactory):
+    plugin, chat, clock = mail(), Chat(), FakeClock()
+    later = [Call("send", to="bob"), "Done.", Call("send", to="ann"), "Well."]
+    async with running(host, plugin, [Call("send", to="ann"), *later], chat, clock=clock):
+        first = await chat.say("Write to both")
+        count = len(chat.sent)
+        await chat.say(f"/deny {token_in(first)}")
+        second = await chat.next(count + 1)
+        await clock.advance(61)  # nobody answers, so that the turn is taken up once more
+        await chat.until("Done.")
+        assert token_in(second) != token_in(first)
+        third = await chat.say("Once more to Ann")
+        assert token_in(third) not in (token_in(first), token_in(second))
+    assert plugin.sent == []
