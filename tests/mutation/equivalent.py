@@ -13,6 +13,9 @@ _SHORTCUT: Final = "a shortcut: what is skipped would find nothing, "
 EQUIVALENT: Final[dict[str, str]] = {
     "decide:Gate._judge: self._bound or spec.control is not None or spec.capability is not None"
     " -> True": _SHORTCUT + "for lacking() refuses only runs that are bound and tools that say so",
+    "decide:Gate.judge: self._rules and (access is not None and arguments is not None and "
+    "self._reads_arguments(tool)) -> access is not None and arguments is not None and "
+    "self._reads_arguments(tool)": _SHORTCUT + "for of no rules none reads arguments",
     "decide:Gate._ruled: not self._rules -> False": _SHORTCUT + "for of no rules none matches",
     "filters:excluded_name: not names or names.isdisjoint((tool.spec.name, tool.canonical, "
     "tool.wire_name, *tool.spec.aliases)) -> names.isdisjoint((tool.spec.name, tool.canonical, "
