@@ -75,21 +75,21 @@ def test_where_namespaces_are_refused_it_runs_in_landlock(folder: Path) -> None:
 
 
 def test_a_path_and_a_command_are_explained(folder: Path) -> None:
-    (folder / "shared").mkdir()
-    said = pegboard(folder, "sandbox", "explain", "../shared")
-    assert f"pegboard grant {folder}/shared\n" in said
+    (folder / "beside").mkdir()
+    said = pegboard(folder, "sandbox", "explain", "../beside")
+    assert f"pegboard grant {folder}/beside\n" in said
     assert "Commands are held to the same (bubblewrap)" in said
-    pegboard(folder, "grant", "../shared")
-    said = pegboard(folder, "sandbox", "explain", "../shared")
-    assert "../shared can be read by tools" in said
-    assert f"pegboard grant {folder}/shared --write" in said
+    pegboard(folder, "grant", "../beside")
+    said = pegboard(folder, "sandbox", "explain", "../beside")
+    assert "../beside can be read by tools" in said
+    assert f"pegboard grant {folder}/beside --write" in said
     said = pegboard(folder, "sandbox", "explain", "--command", "bash -c 'true'")
     assert "It would run /usr/bin/bash in the sandbox bubblewrap" in said
     said = pegboard(folder, "sandbox", "explain", "--command", "no-such-program")
     assert "there is no program no-such-program" in said
     local = ("--set", "sandbox.use=local", "sandbox", "explain")
     assert "It would not run: commands are refused" in pegboard(folder, *local, "--command", "bash")
-    assert "Commands are not held to it (local)" in pegboard(folder, *local, "../shared")
+    assert "Commands are not held to it (local)" in pegboard(folder, *local, "../beside")
 
 
 def test_what_each_sandbox_holds_of_all_attacks(

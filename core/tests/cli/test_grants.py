@@ -9,8 +9,8 @@ import pytest
 
 
 @pytest.fixture
-def shared(here) -> Path:
-    folder = here.folder / "shared"
+def beside(here) -> Path:
+    folder = here.folder / "beside"
     folder.mkdir()
     return folder
 
@@ -20,25 +20,25 @@ def grants(here) -> list[dict]:
     return tomllib.loads(text).get("sandbox", {}).get("grants", [])
 
 
-def test_a_grant_is_kept_in_the_config_file_beside_its_comments(here, shared):
+def test_a_grant_is_kept_in_the_config_file_beside_its_comments(here, beside):
     here.write_config("# mine\n[agent]\nmax_steps = 5 # few\n")
-    ended = here.run("grant", str(shared))
-    assert (ended.code, ended.out) == (0, f"{shared} is granted: read by tools.\n")
-    assert grants(here) == [{"path": str(shared), "mode": "ro"}]
+    ended = here.run("grant", str(beside))
+    assert (ended.code, ended.out) == (0, f"{beside} is granted: read by tools.\n")
+    assert grants(here) == [{"path": str(beside), "mode": "ro"}]
     assert "# mine" in here.config.read_text() and "# few" in here.config.read_text()
 
 
-def test_a_second_grant_of_the_same_path_replaces_the_first(here, shared):
-    here.run("grant", str(shared))
-    again = here.run("grant", str(shared))
+def test_a_second_grant_of_the_same_path_replaces_the_first(here, beside):
+    here.run("grant", str(beside))
+    again = here.run("grant", str(beside))
     assert "is granted already" in again.out
-    ended = here.run("grant", "../shared", "--write", "--json")
+    ended = here.run("grant", "../beside", "--write", "--json")
     assert ended.json["mode"] == "rw" and ended.json["changed"] is True
-    assert grants(here) == [{"path": str(shared), "mode": "rw"}]
+    assert grants(here) == [{"path": str(beside), "mode": "rw"}]
 
 
-def test_a_path_of_any_letters_is_kept_as_it_is(here, shared):
-    strange = shared / 'ünï "quoted"\nline'
+def test_a_path_of_any_letters_is_kept_as_it_is(here, beside):
+    strange = beside / 'ünï "quoted"\nline'
     strange.mkdir()
     assert here.run("grant", str(strange)).code == 0
     assert grants(here)[0]["path"] == str(strange)
@@ -70,44 +70,44 @@ def test_what_does_not_exist_is_refused_with_the_command_that_makes_it(here):
     assert f"mkdir -p {here.folder}/gone" in ended.err
 
 
-def test_a_person_may_grant_secrets_and_is_warned(here, shared):
-    (shared / ".ssh").mkdir()
-    ended = here.run("grant", str(shared / ".ssh"))
+def test_a_person_may_grant_secrets_and_is_warned(here, beside):
+    (beside / ".ssh").mkdir()
+    ended = here.run("grant", str(beside / ".ssh"))
     assert ended.code == 0
     assert "it holds secrets" in ended.err
-    assert f"pegboard revoke {shared}/.ssh" in ended.err
+    assert f"pegboard revoke {beside}/.ssh" in ended.err
 
 
-def test_what_was_granted_is_taken_back_by_any_spelling(here, shared):
+def test_what_was_granted_is_taken_back_by_any_spelling(here, beside):
     here.write_config(
         f"""
         # folders
         [[sandbox.grants]]
-        path = "{shared}"
+        path = "{beside}"
 
         [[sandbox.grants]]
         path = "../other"
         mode = "rw"
         """
     )
-    assert here.run("revoke", "../shared").code == 0
+    assert here.run("revoke", "../beside").code == 0
     assert grants(here) == [{"path": "../other", "mode": "rw"}]
     assert here.run("revoke", "../other").out.endswith("is not granted any more.\n")
     assert grants(here) == []
     assert "# folders" in here.config.read_text() or here.config.read_text() == ""
 
 
-def test_only_a_grant_can_be_taken_back(here, shared):
-    nothing = here.run("revoke", str(shared))
+def test_only_a_grant_can_be_taken_back(here, beside):
+    nothing = here.run("revoke", str(beside))
     assert nothing.code == 2 and "is not granted in" in nothing.err
-    here.run("grant", str(shared))
-    inside = here.run("revoke", str(shared / "below"))
+    here.run("grant", str(beside))
+    inside = here.run("revoke", str(beside / "below"))
     assert inside.code == 2
-    assert f"pegboard revoke {shared}" in inside.err
+    assert f"pegboard revoke {beside}" in inside.err
     assert grants(here) != []
 
 
-def test_another_source_that_decides_is_told(here, shared):
-    ended = here.run("--set", "sandbox.grants=[]", "grant", str(shared))
+def test_another_source_that_decides_is_told(here, beside):
+    ended = here.run("--set", "sandbox.grants=[]", "grant", str(beside))
     assert ended.code == 0
     assert "still decides sandbox.grants" in ended.err

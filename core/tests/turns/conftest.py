@@ -254,6 +254,7 @@ class Bench:
     ) -> TurnOutcome:
         self.serve()
         self.channel = ChatChannel() if channel is None else channel
+        caller = replace(caller, slash_commands=self.channel.info.slash_commands)
         emit = facts.pop("emit", None)
         message = self.message(text, **facts)
         with anyio.fail_after(10):
@@ -263,6 +264,7 @@ class Bench:
         self, text: str = "Hi", channel: Any = None, caller: Caller = OWNER, **facts: Any
     ) -> Receipt:
         self.channel = ChatChannel() if channel is None else channel
+        caller = replace(caller, slash_commands=self.channel.info.slash_commands)
         with anyio.fail_after(10):
             return await self.runner.receive(self.message(text, **facts), self.channel, caller)
 

@@ -268,6 +268,7 @@ class Shout:
     operator = False
     argument = "TEXT"
     bypass = False
+    everywhere = False
 
     def __init__(self) -> None:
         self.calls = []
@@ -285,6 +286,7 @@ class Deep:
     operator = True
     argument = "[TEXT]"
     bypass = False
+    everywhere = False
 
     async def run(self, call) -> Prompt:
         return Prompt(text=f"Deeply: {call.argument}", run_profile="ultra")

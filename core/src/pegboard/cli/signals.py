@@ -46,9 +46,8 @@ def _cancelled_by_signals(told: list[int]) -> Iterator[None]:
         # who started us may have said that it shall be ignored, as `nohup` does
         if number is None or signal.getsignal(number) is not signal.SIG_DFL:
             continue
-        with suppress(
-            NotImplementedError, RuntimeError, ValueError
-        ):  # not here, or not this thread
+        # asyncio raises these where the system, or this thread, can have no such handler
+        with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, stop, number)
             handled.append(number)
     try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -17,12 +17,14 @@ from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import StoreError
 from pegboard.host.session_admin import SessionAdmin
 from pegboard.plugins.building.isolation import one_line
+from pegboard.store.host_lock import locked
 from pegboard.store.retention import DAY_S, Retention
 
 AFTER_S: Final = 20.0
 """Seconds after the start: a command that is over sooner has no time for it."""
 LOOK_S: Final = 3_600.0
 """Seconds between two looks whether a day has gone by."""
+_LONGEST_TIME: Final = 40
 _log = logging.getLogger(__name__)
 
 
@@ -106,12 +108,26 @@ class Tidying:
 
     def _due(self) -> bool:
         """Tell whether a day has gone by since somebody did it; then it is done now."""
-        now = self._clock.now()
-        with suppress(FileNotFoundError):
-            if 0 <= now - self._stamp.stat().st_mtime < DAY_S:
-                return False
         if not self._stamp.parent.is_dir():
             return False  # nothing was ever written there
-        self._stamp.touch(mode=0o600)
-        os.utime(self._stamp, (now, now))
-        return True
+        now = self._clock.now()
+        file = os.open(self._stamp, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if not locked(file, exclusive=True):
+                return False  # another host is about to do it
+            if 0 <= now - _written(file) < DAY_S:
+                return False
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, f"{now}\n".encode())
+            return True
+        finally:
+            os.close(file)
+
+
+def _written(stamp: int) -> float:
+    """Return the time in a stamp; that of long ago when it has none."""
+    try:
+        return float(os.read(stamp, _LONGEST_TIME))
+    except ValueError:
+        return -math.inf

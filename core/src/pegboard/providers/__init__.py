@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pegboard.providers.calls import CallAssembler
 from pegboard.providers.failures import failure
-from pegboard.providers.families import family_caps
+from pegboard.providers.families import family_caps, limited
 from pegboard.providers.retry_hints import retry_after
 from pegboard.providers.schema_projection import Projected, project_tools
 from pegboard.providers.sse import SseError, SseEvent, SseParser
@@ -26,6 +26,7 @@ __all__ = [
     "ToolNames",
     "failure",
     "family_caps",
+    "limited",
     "project_tools",
     "repaired",
     "retry_after",

@@ -6,6 +6,7 @@ A provider that states limits itself, and the operator's own settings, win over 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -35,6 +36,18 @@ _FAMILIES: Final[tuple[tuple[str, ModelCaps], ...]] = (
     ("qwen2.5*", ModelCaps(context=32_768, max_output=8_192)),
     ("smollm2*", ModelCaps(context=8_192, max_output=2_048, tools=False)),
 )
+
+
+def limited(caps: ModelCaps, *, context: int | None, max_output: int | None) -> ModelCaps:
+    """Return what a model can take, as the operator corrected it; no answer outgrows the window.
+
+    Args:
+        caps: What the provider, or the family, says.
+        context: Context window in tokens; None = as it is.
+        max_output: Longest answer in tokens; None = as it is.
+    """
+    window = context or caps.context
+    return replace(caps, context=window, max_output=min(max_output or caps.max_output, window))
 
 
 def family_caps(model: str) -> ModelCaps:

@@ -130,7 +130,8 @@ class TurnHandler:
 
     async def _conclude(self, run: TurnRun, channel: Channel) -> Conclusion:
         turn, commands = run.turn, self._commands
-        slash_commands = channel.info.slash_commands
+        # the writer's channel says what was a command, which may be another one than delivers now
+        slash_commands = turn.caller.slash_commands
         command = None
         if commands is not None:
             command = commands.parse(turn.message.text, slash_commands=slash_commands)

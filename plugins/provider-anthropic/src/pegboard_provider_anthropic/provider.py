@@ -19,7 +19,7 @@ from pegboard import (
     ProviderEvent,
     ProviderInfo,
 )
-from pegboard.providers import family_caps, project_tools
+from pegboard.providers import family_caps, limited, project_tools
 from pegboard_provider_anthropic.request import messages_payload
 from pegboard_provider_anthropic.stream import MessagesFold
 
@@ -69,9 +69,7 @@ class AnthropicProvider:
         settings = self._settings
         name = model or settings.model
         caps = self._told.get(name) or family_caps(name)
-        context = settings.context or caps.context
-        longest = min(settings.max_output or caps.max_output, context)
-        return replace(caps, context=context, max_output=longest)
+        return limited(caps, context=settings.context, max_output=settings.max_output)
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
         """Ask the model.

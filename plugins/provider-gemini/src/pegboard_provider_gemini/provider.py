@@ -21,7 +21,7 @@ from pegboard import (
     ProviderInfo,
     ProviderState,
 )
-from pegboard.providers import family_caps, project_tools
+from pegboard.providers import family_caps, limited, project_tools
 from pegboard_provider_gemini.request import generate_payload
 from pegboard_provider_gemini.stream import GenerateFold
 
@@ -75,9 +75,7 @@ class GeminiProvider:
         settings = self._settings
         name = _plain(model or settings.model)
         caps = self._told.get(name) or family_caps(name)
-        context = settings.context or caps.context
-        longest = min(settings.max_output or caps.max_output, context)
-        return replace(caps, context=context, max_output=longest)
+        return limited(caps, context=settings.context, max_output=settings.max_output)
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
         """Ask the model.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pegboard_provider_http import Echoes, HttpApi, Timeouts
 
 from pegboard import ChatRequest, Clock, ModelCaps, ModelInfo, ProviderInfo
-from pegboard.providers import family_caps
+from pegboard.providers import family_caps, limited
 from pegboard_provider_openai.json_shapes import count, mapping, mappings, text
 from pegboard_provider_openai.presets import Preset
 
@@ -68,9 +68,7 @@ class Server:
         """
         settings = self._settings
         caps = self._told.get(model) or family_caps(model)
-        size = settings.context or caps.context
-        longest = settings.max_output or caps.max_output
-        return replace(caps, context=size, max_output=min(longest, size))
+        return limited(caps, context=settings.context, max_output=settings.max_output)
 
     async def models(self) -> list[ModelInfo]:
         """Return the models on offer, each once.

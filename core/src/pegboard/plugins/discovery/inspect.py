@@ -190,6 +190,7 @@ def _wheel(file: Path) -> Inspection:
                 manifest,
                 overwriting(names),
             )
+    # zipfile raises the last two for a compression it does not know, and for an encrypted file
     except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{file} can't be read as a wheel: {error}", fix="pip wheel .") from error
     return inspection
