@@ -14,6 +14,15 @@ TOOLS = [
     {"name": "configure", "effects": ["state_write"], "control": "config"},
     {"name": "compose", "effects": ["read"], "exposure": "codemode", "capability": "orch:read"},
     {"name": "ring", "effects": ["state_write"], "attended": "event_changes"},
+    {
+        "name": "send",
+        "effects": ["net_write"],
+        "parameters": {
+            "type": "object",
+            "properties": {"to": {"type": "string"}, "copies": {"type": "integer"}},
+            "required": ["to"],
+        },
+    },
 ]
 CHAT = {"surface": "chat", "slash_commands": True}
 
@@ -29,6 +38,16 @@ def world(here):
         """
         [policy]
         guest_tools = ["kit:look", "kit:fetch"]
+
+        [[policy.rules]]
+        tool = "send"
+        arguments = { to = "*@example.org" }
+        action = "deny"
+
+        [[policy.rules]]
+        tool = "send"
+        arguments = { to = "boss@*" }
+        action = "ask"
 
         [policy.senders]
         "work:1" = "operator"
@@ -57,7 +76,7 @@ def why(world, *words):
         (["diary", "--as", "guest"], "hidden", "owner_only"),
         (["look", "--from", "script"], "deny", "script.allow"),
         (["configure"], "allow", "allowed"),
-        (["configure", "--from", "subagent"], "deny", "control_plane"),
+        (["configure", "--from", "subagent"], "hidden", "policy.class"),
         (["configure", "--from", "job"], "deny", "control_plane"),
         (["configure", "--from", "mcp"], "deny", "control_plane"),
         (["ring"], "allow", "allowed"),
@@ -140,6 +159,7 @@ def test_the_json_is_the_same_every_time_and_sorted(world):
     assert data == {
         "version": 1,
         "agent": None,
+        "arguments": None,
         "as": "guest",
         "from": "person",
         "channel": None,
@@ -188,6 +208,37 @@ def test_the_json_is_the_same_every_time_and_sorted(world):
             {"rule": "policy", "decided": True},
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome", "rule"),
+    [
+        ([], "allow", "allowed"),
+        (["to=ann@example.com"], "allow", "allowed"),
+        (["to=ann@example.org"], "deny", "policy.rules[0]"),
+        (['{"to": "boss@example.com"}'], "ask", "policy.rules[1]"),
+        (["to=ann@example.com", "--as", "guest"], "hidden", "trust.class"),
+    ],
+)
+def test_with_arguments_it_is_about_that_one_call(world, words, outcome, rule):
+    data = why(world, "send", *words)
+    assert (data["outcome"], data["verdict"]["rule"]) == (outcome, rule)
+    assert data["depends_on_arguments"] == (not words)
+    assert data["looked_at"][-1]["decided"] == (outcome != "allow")
+
+
+def test_the_call_is_shown_as_the_tool_would_get_it(world):
+    words = ["send", "to=ann@example.com", "copies=2"]
+    assert why(world, *words)["arguments"] == {"copies": 2, "to": "ann@example.com"}
+    said = world.run("why", *words).out
+    assert '"to": "ann@example.com"' in said and "judged by its arguments too" not in said
+    assert "judged by its arguments too" in world.run("why", "send").out
+
+
+def test_a_call_that_the_tool_would_refuse_is_not_judged(world):
+    ended = world.run("why", "send", "copies=2")
+    assert ended.code == 2
+    assert "send would refuse this call" in ended.err and "to" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -254,7 +305,7 @@ def test_the_matrix_shows_every_tool_for_every_caller(world):
         "guest": "hidden",
         "script": "deny",
         "job": "deny",
-        "subagent": "deny",
+        "subagent": "hidden",
         "mcp": "deny",
     }
     assert rows["kit:look"]["guest"] == "allow"
@@ -336,7 +387,7 @@ rule = "owner_only"
 
 [[expect]]
 tool = "configure"
-from = "subagent"
+from = "mcp"
 outcome = "hidden"
 
 [[expect]]
@@ -352,7 +403,7 @@ outcome = "deny"
         "fetch as guest",
         "- deny (owner_only)",
         "+ hidden (trust.class)",
-        "configure from subagent",
+        "configure from mcp",
         "- hidden",
         "+ deny (control_plane)",
         "gone",
@@ -383,6 +434,35 @@ def test_a_file_that_says_something_else_is_refused(world, text, said):
     assert ended.code == 2
     assert said in ended.err
     assert "policy.toml" in ended.err
+
+
+def test_an_expectation_may_be_about_one_call(world):
+    text = """
+[[expect]]
+tool = "send"
+call = { to = "ann@example.org" }
+outcome = "deny"
+
+[[expect]]
+tool = "send"
+call = { to = "boss@example.com" }
+outcome = "allow"
+
+[[expect]]
+tool = "send"
+call = { copies = 2 }
+outcome = "deny"
+"""
+    ended = checked(world, text)
+    assert ended.code == 1
+    said = ended.out.splitlines()
+    assert said[:3] == [
+        'send with {"to": "boss@example.com"}',
+        "- allow",
+        "+ ask (policy.rules[1])",
+    ]
+    assert said[5].startswith("+ send would refuse this call")
+    assert said[-1] == "1 of 3 expectations are met."
 
 
 def test_a_file_that_is_not_there_is_refused(world):

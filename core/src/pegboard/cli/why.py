@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
@@ -10,6 +11,7 @@ from pegboard.cli.completing import tool_names
 from pegboard.cli.output import BAD, GOOD, WARN
 from pegboard.cli.policy.question import outcome, question_options, who
 from pegboard.cli.session import Session, json_option
+from pegboard.cli.tools.arguments import arguments_of
 from pegboard.cli.tools.find import find_tool
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pegboard.contracts.verdict import Verdict
     from pegboard.host.supposed import Question, Supposed
     from pegboard.policy.explain import Step
+    from pegboard.policy.rule_match import Call
 
 _SAYS: Final = {
     "allow": ("may call {}.", GOOD),
@@ -40,35 +43,43 @@ class _Answer(NamedTuple):
     missing: str | None
     guarded: bool
     by_arguments: bool
+    call: Call | None
 
 
 @click.command("why")
 @click.argument("tool", shell_complete=tool_names)
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE... | JSON | -]")
 @question_options
 @json_option
 @click.pass_obj
-def command(session: Session, tool: str, question: Question) -> None:
+def command(session: Session, tool: str, arguments: tuple[str, ...], question: Question) -> None:
     """Say whether a tool may be called, and which rule decides it.
 
-    Without options: whether you may, in a chat at this machine.
+    Without options: whether you may, in a chat at this machine. With arguments, written as for
+    `pegboard tools call`, about that one call; without, whether some call could pass. Nothing is
+    called.
     """
 
     async def ask() -> _Answer:
-        from pegboard.host.supposed import suppose
+        from pegboard.host.supposed import one_call, suppose
         from pegboard.policy.explain import depends_on_arguments, looked_at
 
         async with session.open_host() as host:
             found = find_tool(host, tool)
+            given = arguments_of(arguments, found.spec.parameters) if arguments else None
+            call = None if given is None else one_call(host, found, given)
             supposed = await suppose(host, question)
-            steps = [] if supposed.refused else looked_at(supposed.policy, supposed.caller, found)
+            policy, caller = supposed.policy, supposed.caller
+            steps = [] if supposed.refused else looked_at(policy, caller, found, call=call)
             return _Answer(
                 tool=found,
                 supposed=supposed,
-                verdict=supposed.verdict(found),
+                verdict=supposed.verdict(found, call),
                 steps=steps,
                 missing=host.registry.missing(found),
                 guarded=host.hooks.wants("pegboard_tool_guard"),
-                by_arguments=depends_on_arguments(supposed.policy, supposed.caller, found),
+                by_arguments=call is None and depends_on_arguments(policy, caller, found),
+                call=call,
             )
 
     answer = session.run(ask)
@@ -90,6 +101,7 @@ def _data(answer: _Answer) -> dict[str, Any]:
         "sender": question.sender,
         "agent": question.agent,
         "profile": answer.supposed.autonomy.profile,
+        "arguments": None if answer.call is None else dict(answer.call.arguments),
         "caller": caller_data(answer.supposed.caller),
         "tool": facts_data(answer.tool),
         "outcome": outcome(answer.verdict),
@@ -110,6 +122,7 @@ def _print(output: Output, answer: _Answer) -> None:
     given = supposed.question.profile
     output.fields(
         [
+            ("call", json.dumps(answer.call.arguments) if answer.call else ""),
             ("rule", verdict.rule),
             ("reason", verdict.reason),
             ("asks", verdict.ask.question if verdict.ask else ""),

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from pegboard.config.agents import MAIN
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import ChannelInfo
+from pegboard.contracts.context import NOT_DELEGATED
+from pegboard.contracts.effects import POLICY_CLASSES
 from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Outcome, Verdict
 from pegboard.host.ingress import Ingress, known_caller, local_caller
 from pegboard.policy.decide import decide
+from pegboard.policy.derive import call_effects
 from pegboard.policy.profiles import Autonomy, resolve
+from pegboard.policy.rule_match import Call
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
+from pegboard.tools.access import call_access
+from pegboard.tools.arguments import Arguments
 from pegboard.tools.exposure import reachable
 
 if TYPE_CHECKING:
@@ -31,6 +37,7 @@ ORIGINS: Final[tuple[SupposedOrigin, ...]] = get_args(SupposedOrigin)
 JOB: Final = "job"
 """Stands for the id of a job."""
 _TERMINAL: Final = ChannelInfo(surface="terminal", local=True, slash_commands=True)
+_DELEGATED: Final = frozenset(POLICY_CLASSES) - frozenset(NOT_DELEGATED)
 _STATED: Final = {item.name for item in fields(ChannelInfo)}
 
 
@@ -77,8 +84,13 @@ class Supposed:
     standing: str = ""
     refused: str = ""
 
-    def verdict(self, tool: RegisteredTool) -> Verdict:
-        """Return the decision about a tool, as dispatch would come to it."""
+    def verdict(self, tool: RegisteredTool, call: Call | None = None) -> Verdict:
+        """Return the decision about a tool, as dispatch would come to it.
+
+        Args:
+            tool: The tool.
+            call: One call of it; None = could some call pass?
+        """
         if self.refused:
             return Verdict(
                 Outcome.DENY,
@@ -87,7 +99,17 @@ class Supposed:
                 disclosed=False,
                 fix="Name them in the section [policy.senders] of config.toml.",
             )
-        verdict = decide(self.policy, self.caller, tool)
+        if call is None:
+            verdict = decide(self.policy, self.caller, tool)
+        else:
+            verdict = decide(
+                self.policy,
+                self.caller,
+                tool,
+                call.access,
+                call.arguments,
+                workspace=call.workspace,
+            )
         if verdict.disclosed and not reachable(tool, self.caller):
             who = "models" if tool.spec.exposure == "model_only" else "scripts"
             return Verdict(
@@ -120,6 +142,33 @@ async def suppose(host: Host, question: Question) -> Supposed:
         autonomy=autonomy,
         standing=standing,
         refused=refused,
+    )
+
+
+def one_call(host: Host, tool: RegisteredTool, arguments: str | Mapping[str, Any]) -> Call:
+    """Return a call as the gate looks at it.
+
+    Hooks that change arguments are not asked: nothing is imported.
+
+    Args:
+        host: Knows the workspace, which relative paths start in.
+        tool: The tool.
+        arguments: Its arguments, as an object or as JSON text.
+
+    Raises:
+        UsageError: When the tool would refuse the arguments.
+    """
+    spec = tool.spec
+    checked = Arguments().check(spec, arguments)
+    if checked.errors:
+        raise UsageError(
+            f"{tool.wire_name} would refuse this call: {'; '.join(checked.errors)}",
+            fix=f"pegboard tools show {tool.wire_name}",
+        )
+    effects = call_effects(spec, checked.arguments)
+    access = call_access(spec, checked.arguments, effects, host.workspace)
+    return Call(
+        tool=tool, access=access, arguments=checked.arguments, workspace=str(host.workspace)
     )
 
 
@@ -226,7 +275,7 @@ def _known_agent(host: Host, agent: str) -> str:
 def _started(person: Caller, origin: SupposedOrigin) -> Caller:
     """Return the caller of what somebody's turn, or something they set up, starts."""
     if origin == "subagent":
-        return person.narrow()
+        return person.narrow(classes=_DELEGATED)
     if origin == "script":
         return replace(person.narrow(), origin="script")
     if origin == "job":

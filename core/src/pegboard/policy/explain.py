@@ -16,6 +16,7 @@ from pegboard.policy.decide import ALLOWED, Gate, decide
 from pegboard.policy.derive import possible_classes, tool_class
 from pegboard.policy.filters import CHAIN
 from pegboard.policy.profiles import Autonomy
+from pegboard.policy.rule_match import Call
 from pegboard.policy.snapshot import PolicySnapshot
 
 ATTENDED: Final = "attended"
@@ -58,7 +59,12 @@ class Step(NamedTuple):
 
 
 def looked_at(
-    policy: PolicySnapshot, caller: Caller, tool: RegisteredTool, *, filter: ToolFilter = NO_FILTER
+    policy: PolicySnapshot,
+    caller: Caller,
+    tool: RegisteredTool,
+    *,
+    filter: ToolFilter = NO_FILTER,
+    call: Call | None = None,
 ) -> list[Step]:
     """Return the rules that `decide` asks about a tool, up to the one that decides.
 
@@ -67,22 +73,26 @@ def looked_at(
         caller: Whom it is for.
         tool: The tool.
         filter: What the call site leaves out beside the operator's own filter.
+        call: One call of the tool; None = could some call pass?
     """
     found: list[Step] = []
-    for step in _steps(Gate(policy, caller, filter), tool):
+    for step in _steps(Gate(policy, caller, filter), tool, call):
         found.append(step)
         if step.verdict is not None:
             break
     return found
 
 
-def _steps(gate: Gate, tool: RegisteredTool) -> Iterator[Step]:
-    effective = gate.effective(tool)
+def _steps(gate: Gate, tool: RegisteredTool, call: Call | None) -> Iterator[Step]:
+    effective = gate.effective(tool, None if call is None else call.access)
     for check in CHAIN:
         yield Step(check.__name__, check(tool, effective, gate.ceiling))
     for rule in RULES:
         yield Step(rule.__name__, rule(gate.policy, gate.caller, tool))
-    verdict = gate.judge(tool)
+    if call is None:
+        verdict = gate.judge(tool)
+    else:
+        verdict = gate.judge(tool, call.access, call.arguments, workspace=call.workspace)
     absent = verdict.rule.startswith(f"{ATTENDED}.")
     yield Step(ATTENDED, verdict if absent else None)
     yield Step(OWN_RULES, None if verdict is ALLOWED else verdict)

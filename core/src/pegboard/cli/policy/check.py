@@ -50,7 +50,8 @@ def command(ctx: click.Context, file: Path) -> None:
 
     FILE is TOML. Each table [[expect]] names a tool and an outcome (allow, ask, deny or hidden),
     and may say whom it is about as the options of `pegboard why` do: as, from, channel, sender,
-    agent, profile. With rule, that rule must be the one that decides.
+    agent, profile. With call, a table of arguments, it is about that one call. With rule, that
+    rule must be the one that decides.
     """
     session: Session = ctx.obj
     from pegboard.cli.policy.expectations import read_expectations
@@ -79,11 +80,12 @@ def command(ctx: click.Context, file: Path) -> None:
 
 
 async def _held(host: Host, expected: Expectation) -> _Found:
-    from pegboard.host.supposed import suppose
+    from pegboard.host.supposed import one_call, suppose
 
     try:
         tool = find_tool(host, expected.tool)
-        verdict = (await suppose(host, expected.question)).verdict(tool)
+        call = None if expected.call is None else one_call(host, tool, expected.call)
+        verdict = (await suppose(host, expected.question)).verdict(tool, call)
     except PegboardError as error:  # one that can't be asked leaves the others
         return _Found(expected, wrong=error.message)
     return _Found(expected, outcome(verdict), verdict.rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ _SCHEMA: Final[Mapping[str, Any]] = {
                 "required": ["tool", "outcome"],
                 "properties": {
                     "tool": _TEXT,
+                    "call": {"type": "object"},
                     "as": {"enum": list(ROLES)},
                     "from": {"enum": list(ORIGINS)},
                     "channel": _TEXT,
@@ -56,6 +58,7 @@ class Expectation(NamedTuple):
     Args:
         tool: Any name of a tool.
         question: Whom it is about.
+        call: Arguments of the one call that it is about; None = could some call pass?
         outcome: What they should get.
         rule: The rule that should decide, or None.
         words: All of it in a line, for people.
@@ -63,6 +66,7 @@ class Expectation(NamedTuple):
 
     tool: str
     question: Question
+    call: Mapping[str, Any] | None
     outcome: str
     rule: str | None
     words: str
@@ -93,12 +97,14 @@ def read_expectations(file: Path) -> list[Expectation]:
     return [_expectation(table) for table in data["expect"]]
 
 
-def _expectation(table: Mapping[str, str]) -> Expectation:
+def _expectation(table: Mapping[str, Any]) -> Expectation:
     asked = {field: table[key] for key, field in _ASKED.items() if key in table}
-    words = [table["tool"], *(f"{key} {table[key]}" for key in _ASKED if key in table)]
+    called = [f"with {json.dumps(table['call'])}"] if "call" in table else []
+    words = [table["tool"], *called, *(f"{key} {table[key]}" for key in _ASKED if key in table)]
     return Expectation(
         tool=table["tool"],
-        question=Question(**asked),  # type: ignore[arg-type]  # the schema has checked them
+        question=Question(**asked),
+        call=table.get("call"),
         outcome=table["outcome"],
         rule=table.get("rule"),
         words=" ".join(words),
