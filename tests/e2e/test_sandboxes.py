@@ -92,6 +92,22 @@ def test_a_path_and_a_command_are_explained(folder: Path) -> None:
     assert "Commands are not held to it (local)" in pegboard(folder, *local, "../beside")
 
 
+def test_what_was_refused_is_told_by_doctor_until_it_is_granted(folder: Path) -> None:
+    (folder / "beside").mkdir()
+    (folder / "beside/notes.md").write_text("Buy milk.")
+    words = ("tools", "call", "file_read", "path=../beside/notes.md")
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="outside the granted roots"):
+            pegboard(folder, *words)
+    command = f"pegboard grant {folder}/beside"
+    said = pegboard(folder, "doctor")
+    assert "files:file_read was refused 2 times this week" in said
+    assert command in said
+    pegboard(folder, *command.split()[1:])
+    assert "Buy milk." in pegboard(folder, *words)
+    assert "was refused" not in pegboard(folder, "doctor")
+
+
 def test_what_each_sandbox_holds_of_all_attacks(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

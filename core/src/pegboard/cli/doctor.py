@@ -7,8 +7,10 @@ import platform
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -20,6 +22,9 @@ from pegboard.cli.plugins.doctor import state_findings
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import problems
 from pegboard.contracts.errors import ConfigError, PegboardError
+
+_REFUSED: Final = 10
+"""Grants that are proposed at most."""
 
 
 @click.command("doctor")
@@ -36,6 +41,7 @@ def command(ctx: click.Context) -> None:
         findings += _providers(session)
         findings += _sandbox(session)
         findings += _trust(session)
+        findings += _refused(session)
     except PegboardError as error:
         findings.append(Finding("broken", "settings", error.message, error.fix))
     if session.output.json_wanted:
@@ -184,3 +190,22 @@ def _trust(session: Session) -> Iterator[Finding]:
     else:
         answer = {True: "trusted", False: "refused", None: "nothing here asks for trust"}[known]
         yield Finding("ok", "folder", f"{folder}: {answer}")
+
+
+def _refused(session: Session) -> Iterator[Finding]:
+    """Tell what tools were refused in the last week that a grant would allow."""
+    from pegboard.sandboxes.explain import grant_command
+    from pegboard.sandboxes.refused import RefusedLog
+
+    granted = {
+        grant_command(grant["path"], mode)
+        for grant in session.config.get("sandbox.grants", ())
+        for mode in (("ro", "rw") if grant.get("mode") == "rw" else ("ro",))
+    }
+    # the system's clock, as hosts use: this is about what they wrote
+    refused = RefusedLog(session.paths.state).recent(time.time())
+    for item in [item for item in refused if item.fix not in granted][:_REFUSED]:
+        often = "" if item.times == 1 else f" {item.times} times"
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(item.at))
+        text = f"{item.tool} was refused{often} this week, last on {when}. What would allow it:"
+        yield Finding("warning", "refused", text, item.fix)

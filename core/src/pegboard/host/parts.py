@@ -28,6 +28,7 @@ from pegboard.host.limits import Limits
 from pegboard.host.models import Models
 from pegboard.host.options import HostOptions
 from pegboard.host.places import Places
+from pegboard.host.refusals import Refusals
 from pegboard.host.runs import RunSpaces
 from pegboard.host.session_service import SessionService
 from pegboard.plugins.decision.boot import Boot
@@ -145,6 +146,7 @@ class HostParts:
             decided=self._decided,
             audit=self.audit,
             redact=self.redactor,
+            refused=Refusals(config.paths.state, options.clock).note,
         )
         core_tools.register(
             self.registry,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from pegboard.contracts.approval import subject_of
 from pegboard.contracts.audit import Audit, AuditKind
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.effects import Effects
-from pegboard.contracts.errors import PegboardError
+from pegboard.contracts.errors import PegboardError, SandboxError
 from pegboard.contracts.hook_events import ToolArgumentsEvent, ToolCalled, ToolGuardEvent
 from pegboard.contracts.result import DENIAL_BREAKER, Suspend, Terminate, ToolResult
 from pegboard.contracts.tool import RegisteredTool
@@ -50,6 +50,7 @@ class Dispatcher:
         audit: Records every refusal, question and approval; None = nobody does.
         redact: Takes secrets out of error texts and questions; None = they stay as they are.
         changes: Makes the changes of the configuration that tools ask for; None = nobody does.
+        refused: Told of each tool that a sandbox refused something, with what would allow it.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Dispatcher:
         audit: Audit | None = None,
         redact: Callable[[str], str] | None = None,
         changes: ConfigChanges | None = None,
+        refused: Callable[[RegisteredTool, str], Awaitable[None]] | None = None,
     ) -> None:
         self.registry = registry
         self._audit = audit
@@ -70,6 +72,7 @@ class Dispatcher:
         self.policy = policy
         self.changes = changes
         self._decided = decided
+        self._refused = refused
         self._arguments = Arguments()
 
     async def dispatch(self, request: CallRequest) -> ToolResult:
@@ -95,6 +98,8 @@ class Dispatcher:
         error = None
         if result.error is not None:
             error = result.error.code
+            if self._refused is not None and error == SandboxError.code and result.error.fix:
+                await self._refused(call.tool, result.error.fix)
             if self._redact is not None:
                 result.error = result.error.redacted(self._redact)
         if self.hooks.wants("pegboard_event", "tool_called"):
