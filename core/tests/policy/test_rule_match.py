@@ -181,6 +181,15 @@ def test_an_exact_rule_names_every_argument():
     assert decides(found, {"a": "x", "b": [1.0, {"c": True}]}) is None
 
 
+def test_an_exact_rule_does_not_look_at_what_a_model_says_of_its_call():
+    for exact in ({"a": "x"}, {"a": "x", "b": "an earlier word"}):
+        found = rules({"action": "allow", "exact": exact})
+        assert decides(found, {"a": "x", "b": "harmless"}, remarks=("b",)) == 0
+        assert decides(found, {"a": "x"}, remarks=("b",)) == 0
+        assert decides(found, {"a": "y", "b": "harmless"}, remarks=("b",)) is None
+        assert decides(found, {"a": "x", "b": "harmless"}) is None
+
+
 def test_an_exact_rule_may_leave_defaults_out_or_name_them():
     defaults = {"b": 5}
     short, full = ({"a": "x"}, {"a": "x", "b": 5})

@@ -411,3 +411,97 @@ def test_a_schema_is_compiled_once(monkeypatch):
         arguments.check(SPEC, "{}")
         arguments.check(ToolSpec(name="u", parameters=dict(SCHEMA)), "{}")
     assert len(made) == 1
+
+
+ALIASED = ToolSpec(
+    name="t",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "edits": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"old": {"type": "string"}},
+                    "required": ["old"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+    argument_aliases={"file_path": "path", "filename": "path", "edits[].oldText": "old"},
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "repairs"),
+    [
+        ({"file_path": "a"}, {"path": "a"}, ("file_path -> path",)),
+        ({"path": "a", "filename": "a"}, {"path": "a"}, ("filename -> path",)),
+        (
+            {"path": "a", "edits": [{"old": "x"}, {"oldText": "y"}]},
+            {"path": "a", "edits": [{"old": "x"}, {"old": "y"}]},
+            ("edits[1].oldText -> edits[1].old",),
+        ),
+        (
+            {"path": "a", "edits": {"oldText": "y"}},
+            None,
+            None,
+        ),
+    ],
+)
+def test_other_names_of_arguments_are_replaced_and_told(given, arguments, repairs):
+    checked = check(given, ALIASED)
+    if arguments is None:
+        assert checked.errors
+        return
+    assert (checked.arguments, checked.repairs) == (arguments, repairs)
+
+
+def test_a_list_that_came_as_text_has_its_names_replaced_too():
+    checked = check({"path": "a", "edits": '[{"oldText": "y"}]'}, ALIASED)
+    assert checked.arguments == {"path": "a", "edits": [{"old": "y"}]}
+
+
+def test_two_names_with_two_values_are_an_error():
+    errors = check({"path": "a", "file_path": "b"}, ALIASED).errors
+    assert len(errors) == 1
+    assert "file_path" in errors[0]
+
+
+def test_arguments_that_fit_keep_their_names():
+    spec = ToolSpec(name="t", argument_aliases={"n": "m"}, parameters={"type": "object"})
+    assert check({"n": 1}, spec).arguments == {"n": 1}
+
+
+FREEFORM = ToolSpec(
+    name="t",
+    freeform="patch",
+    parameters={
+        "type": "object",
+        "properties": {"patch": {"type": "string"}},
+        "required": ["patch"],
+        "additionalProperties": False,
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "patch"),
+    [
+        ("*** Begin\n+x\n", "*** Begin\n+x\n"),
+        ('"*** Begin\\n+x"', "*** Begin\n+x"),
+        ('{"patch": "x"}', "x"),
+        ('"{\\"patch\\": \\"x\\"}"', "x"),
+    ],
+)
+def test_text_without_json_is_the_freeform_argument(raw, patch):
+    assert check(raw, FREEFORM).arguments == {"patch": patch}
+
+
+@pytest.mark.parametrize("raw", ["", "  ", '{"patch": "*** Beg', "[1]", "5"])
+def test_what_is_no_whole_text_is_not_the_freeform_argument(raw):
+    assert check(raw, FREEFORM).errors

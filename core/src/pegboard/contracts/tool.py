@@ -30,6 +30,10 @@ JsonSchema = Mapping[str, Any]
 DEFAULT_TIMEOUT_S: Final = 120.0
 
 
+ALIASES_KEYWORD: Final = "x-aliases"
+"""Where a schema holds the further names of an argument until the manifest is built."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arg:
     """Describe one parameter of a tool, inside `Annotated[...]`.
@@ -45,8 +49,15 @@ class Arg:
         examples: Values to show.
         access: The effect on the path that this argument names (`"read"` or `"fs_write"`), so that
             calls which touch one path are ordered and policy sees the path.
+        path_pattern: With `access`, for an argument that is no path but a text with paths in it:
+            regular expression whose one group is a path; every match counts.
         shell: True when this argument is source that a shell runs, or a list of a program and its
             arguments: the operator's rules are then applied to each command in it.
+        aliases: Further names that models give this argument. A call that uses one is put right,
+            and that is recorded; the schema that models see does not hold them.
+        remark: True when this argument only says something about the call, such as what it is for:
+            a person's yes to the call does not depend on it.
+        freeform: True for the one text argument that a call without JSON is taken for.
     """
 
     description: str = ""
@@ -61,6 +72,10 @@ class Arg:
     examples: tuple[Any, ...] = ()
     access: Effect | None = None
     shell: bool = False
+    aliases: tuple[str, ...] = ()
+    path_pattern: str | None = None
+    remark: bool = False
+    freeform: bool = False
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         """Add the keywords to the schema that pydantic made of the annotation."""
@@ -77,6 +92,8 @@ class Arg:
             "maxItems" if listy else "maxLength": self.max_length,
             "pattern": self.pattern,
             "examples": list(self.examples) or None,
+            # taken out again when the manifest is built
+            ALIASES_KEYWORD: list(self.aliases) or None,
         }
         return {**schema, **{word: value for word, value in words.items() if value is not None}}
 
@@ -169,7 +186,12 @@ class ToolSpec:
         effects: Upper bound of what a call changes or reaches. None = unknown = most dangerous.
         effects_by: Effects that depend on one argument.
         access: For each argument that names a path: its effect.
+        path_patterns: For each of these that is a text with paths in it: what finds them.
+        remarks: Names of the arguments that only say something about the call.
+        freeform: Name of the argument that a call without JSON is taken for, or "".
         shell: Names of the arguments that a shell runs.
+        argument_aliases: Further names of arguments, by their place: `file_path` -> `path`,
+            `edits[].oldText` -> `old_string`.
         audience: `owner` = the result is the owner's own data; guests never learn that it exists.
         attended: Name of the rule about a present owner, or None.
         capability: `orch:...` that a script needs, or None: no script may call it. Those to spawn,
@@ -193,7 +215,11 @@ class ToolSpec:
     effects: Effects | None = None
     effects_by: EffectsBy | None = None
     access: Mapping[str, Effect] = field(default_factory=dict)
+    path_patterns: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    freeform: str = ""
     shell: tuple[str, ...] = ()
+    argument_aliases: Mapping[str, str] = field(default_factory=dict)
     audience: Audience = "any"
     attended: str | None = None
     capability: Capability | None = None
@@ -227,7 +253,11 @@ class ToolSpec:
             "intents": [_intent_dict(intent) for intent in self.intents],
             "effects_by": self.effects_by.to_dict() if self.effects_by else None,
             "access": dict(self.access),
+            "path_patterns": dict(self.path_patterns),
+            "remarks": list(self.remarks),
+            "freeform": self.freeform,
             "shell": list(self.shell),
+            "argument_aliases": dict(self.argument_aliases),
             "attended": self.attended,
             "capability": self.capability,
             "control": self.control,
@@ -242,7 +272,7 @@ class ToolSpec:
             "limits": _limits_dict(self.limits) if self.limits != DEFAULT_LIMITS else None,
         }
         data.update(
-            {key: value for key, value in optional.items() if value not in (None, [], {}, ())}
+            {key: value for key, value in optional.items() if value not in (None, "", [], {}, ())}
         )
         return data
 
@@ -365,7 +395,11 @@ def _read_spec(cls: type[ToolSpec], name: str, data: Mapping[str, Any]) -> ToolS
         effects=None if declared is None else effects(declared),
         effects_by=EffectsBy.from_dict(data["effects_by"]) if data.get("effects_by") else None,
         access=dict(data.get("access", {})),
+        path_patterns=dict(data.get("path_patterns", {})),
+        remarks=tuple(data.get("remarks", ())),
+        freeform=data.get("freeform", ""),
         shell=tuple(data.get("shell", ())),
+        argument_aliases=dict(data.get("argument_aliases", {})),
         audience=data.get("audience", "any"),
         attended=data.get("attended"),
         capability=data.get("capability"),

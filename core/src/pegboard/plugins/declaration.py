@@ -72,8 +72,8 @@ class Contribution:
     """One thing that a plugin brings, of a kind other than tool.
 
     Args:
-        kind: `provider`, `channel`, `sandbox`, `skill_source`, `command`, or a kind that a plugin
-            defines.
+        kind: `provider`, `channel`, `sandbox`, `skill_source`, `backend`, `command`, or a kind that
+            a plugin defines.
         name: Name of the type; configured instances refer to it.
         factory: Called as `factory(context, settings)` with a `PluginContext` and the instance's
             validated settings; a `command` factory takes nothing and returns a `click.Command`.
@@ -232,6 +232,10 @@ class Plugin:
         """Add a skill source type; the decorated factory takes `(context, settings)`."""
         return self._adder("skill_source", name, facts)
 
+    def backend(self, name: str, **facts: Any) -> Callable[[F], F]:
+        """Add a backend type; the decorated factory takes `(context, settings)`."""
+        return self._adder("backend", name, facts)
+
     def contribute(self, kind: str, name: str, factory: Factory, **facts: Any) -> None:
         """Add a contribution of a further kind: `command`, or a kind that some plugin defines.
 
@@ -349,9 +353,14 @@ class Plugin:
         return self._of_kind("skill_source")
 
     @hookimpl
+    def pegboard_backends(self) -> Sequence[Contribution]:
+        """Return the backend types added to this plugin."""
+        return self._of_kind("backend")
+
+    @hookimpl
     def pegboard_contributions(self) -> Sequence[Contribution]:
         """Return the contributions of further kinds added to this plugin."""
-        own = {"provider", "channel", "sandbox", "skill_source"}
+        own = {"provider", "channel", "sandbox", "skill_source", "backend"}
         return tuple(item for item in self._contributions if item.kind not in own)
 
     def _of_kind(self, kind: str) -> Sequence[Contribution]:

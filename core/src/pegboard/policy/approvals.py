@@ -61,6 +61,14 @@ def ruled(rule: Rule, tool: RegisteredTool, *, can_be_asked: bool) -> Verdict:
     return Verdict(Outcome.ASK, rule.name, reason, ask=Ask(question))
 
 
+def decisive(tool: RegisteredTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a person's yes to a call depends on: its arguments without remarks about it."""
+    remarks = tool.spec.remarks
+    if not remarks:
+        return arguments
+    return {name: value for name, value in arguments.items() if name not in remarks}
+
+
 def shown_call(tool: RegisteredTool, arguments: Mapping[str, Any]) -> str:
     """Return a call as a person is shown it: all that would run, with nothing in it hidden.
 

@@ -105,7 +105,10 @@ def _is_about_arguments(rule: Rule, call: Call) -> bool:
 
 
 def _is_exactly(exact: tuple[tuple[str, str], ...], call: Call) -> bool:
-    """Tell whether a call has exactly these arguments; null, and what is left out, are defaults."""
+    """Tell whether a call has exactly these arguments; null, and what is left out, are defaults.
+
+    Remarks don't count.
+    """
     try:
         defaults = {name: plain_json(value) for name, value in _defaults(call.tool).items()}
         given = {
@@ -113,7 +116,12 @@ def _is_exactly(exact: tuple[tuple[str, str], ...], call: Call) -> bool:
         }
     except (TypeError, ValueError, RecursionError):  # a hook made them something else than JSON
         return False
-    return {**defaults, **given} == {**defaults, **dict(exact)}
+    wanted = {**defaults, **dict(exact)}
+    found = {**defaults, **given}
+    for name in call.tool.spec.remarks:
+        wanted.pop(name, None)
+        found.pop(name, None)
+    return found == wanted
 
 
 def _defaults(tool: RegisteredTool) -> dict[str, Any]:

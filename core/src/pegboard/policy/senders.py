@@ -82,7 +82,7 @@ class Senders:
             id: The sender's id as the channel gives it.
             guests: True when the channel lets in whom nobody has named.
         """
-        plain = normalized(channel, type, id)
+        plain = sender_id(channel, type, id)
         sender = f"{channel}:{id.strip()[:_MAX_ID] if plain is None else plain}"
         if plain is None:
             wanted = _FORMS.get(type, _ANY).wanted
@@ -128,6 +128,23 @@ def normalized(channel: str, type: str, id: str) -> str | None:
     form = _FORMS.get(type, _ANY)
     plain = form.plain(text)
     return plain if len(plain) <= _MAX_ID and form.pattern.fullmatch(plain) else None
+
+
+def sender_id(channel: str, type: str, id: str) -> str | None:
+    """Return the one spelling of an id that a channel gave, or None when it has not its form.
+
+    Beside that of the channel, the name of its type may be in front: on the channel `work` of the
+    type `discord`, `discord:123` is `123`. In a table it can't, for `discord:123` there names the
+    channel `discord`, and two channels of a type may not mean one person by an id.
+
+    Args:
+        channel: Instance name of the channel.
+        type: Type of the channel, or "".
+        id: The id as the channel gives it.
+    """
+    if type and _has_prefix(type, id):
+        id = id.partition(":")[2]
+    return normalized(channel, type, id)
 
 
 def naming(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +34,7 @@ def call_access(
         Access(effect, _absolute(path, workspace), argument)
         for argument, effect in spec.access.items()
         if effect in effects
-        for path in _paths(arguments.get(argument))
+        for path in _paths(arguments.get(argument), spec.path_patterns.get(argument))
     ]
     covered = frozenset(item.effect for item in named)
     return (*named, *_without_paths(effects - covered))
@@ -52,9 +53,9 @@ def _absolute(path: str, workspace: Path) -> str:
     return f"/{joined.lstrip('/')}" if joined.startswith("//") else joined
 
 
-def _paths(value: Any) -> tuple[str, ...]:
+def _paths(value: Any, pattern: str | None) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (value,)
+        return (value,) if pattern is None else tuple(re.findall(pattern, value))
     if isinstance(value, list):
         return tuple(item for item in value if isinstance(item, str))
     return ()

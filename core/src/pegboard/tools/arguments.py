@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from pegboard.contracts import json_text
 from pegboard.contracts.tool import ToolSpec
 from pegboard.tools.argument_errors import messages
+from pegboard.tools.argument_names import use_own_names
 from pegboard.tools.argument_repair import repair, schema_at, types_of
 from pegboard.tools.schema_compile import Compiled, SchemaCache, SchemaError
 
@@ -50,7 +51,7 @@ class Arguments:
             mend: False to accept only what fits as it is.
         """
         try:
-            arguments, notes = parse(raw)
+            arguments, notes = parse(raw, freeform=spec.freeform)
         except ValueError as error:
             return Checked({}, errors=(str(error),))
         try:
@@ -64,22 +65,28 @@ class Arguments:
                 found = messages(compiled.validator.iter_errors(arguments), compiled.schema)
                 return Checked({}, notes, tuple(found))
             if isinstance(raw, str):
-                return _mended(compiled, arguments, notes, raw)
-            return _mended(compiled, copy.deepcopy(arguments), notes, None)
+                return _mended(spec, compiled, arguments, notes, raw)
+            return _mended(spec, compiled, copy.deepcopy(arguments), notes, None)
         except (ValueError, RecursionError) as error:
             return Checked({}, errors=(f"the arguments are not JSON: {error}",))
 
 
-def parse(raw: str | Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+def parse(
+    raw: str | Mapping[str, Any] | None, *, freeform: str = ""
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return arguments as an object, and what had to be done for it.
 
     Nothing at all counts as an empty object, and text that holds the object as text is unpacked.
+
+    Args:
+        raw: What a model wrote.
+        freeform: Name of the argument that a text which is no object is taken for, or "".
 
     Raises:
         ValueError: When there is no object in it; the message says what there is.
     """
     if isinstance(raw, str):
-        return _parse_text(raw)
+        return _parse_freeform(raw, freeform) if freeform else _parse_text(raw)
     if raw is None:
         return {}, _NONE
     if not isinstance(raw, Mapping):
@@ -108,6 +115,19 @@ def _parse_text(raw: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     return value, notes
 
 
+def _parse_freeform(raw: str, name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    text = raw.strip()
+    if text[:1] in ("", "{"):
+        return _parse_text(raw)  # also an object that was cut off: half a text is not run
+    try:
+        value = json_text.decode(text)
+    except ValueError:
+        value = raw
+    if isinstance(value, str) and value.lstrip()[:1] != "{":
+        return {name: value}, (f"the text was taken for {name}",)
+    return _parse_text(raw)
+
+
 def _decoded(text: str) -> Any:
     try:
         return json_text.decode(text)
@@ -130,10 +150,17 @@ def _kind(value: Any) -> str:
 
 
 def _mended(
-    compiled: Compiled, arguments: dict[str, Any], notes: tuple[str, ...], source: str | None
+    spec: ToolSpec,
+    compiled: Compiled,
+    arguments: dict[str, Any],
+    notes: tuple[str, ...],
+    source: str | None,
 ) -> Checked:
+    renamed = use_own_names(spec.argument_aliases, arguments)
     found = repair(compiled.validator, compiled.schema, arguments, source=source)
-    repairs = (*notes, *found)
+    # a list that came as text is a list only now
+    renamed += use_own_names(spec.argument_aliases, arguments) if found else []
+    repairs = (*notes, *found, *renamed)
     errors = messages(compiled.validator.iter_errors(arguments), compiled.schema)
     if errors:
         return Checked({}, repairs, tuple(errors))

@@ -10,6 +10,7 @@ from pegboard.config.schema import Problem
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.plugins.decision.names import ToolNames, short_names
 from pegboard.policy.alike import AlikeTools
+from pegboard.tools.output_overrides import NO_OVERRIDES, OutputOverrides
 
 
 class Catalogue(NamedTuple):
@@ -20,7 +21,8 @@ class Catalogue(NamedTuple):
         by_name: Every name -> the tool it means. Canonical names win over short ones, short ones
             over aliases, and those over wire names.
         missing: Canonical name -> what the tool needs and does not have.
-        problems: Names that clash, each with the line that settles it.
+        problems: Names that clash, each with the line that settles it, and limits of tools that
+            there are not.
         present: The tools that lack nothing, numbered by what is judged alike.
     """
 
@@ -37,6 +39,7 @@ def make_catalogue(
     dists: Mapping[str, str],
     names: Mapping[str, str],
     missing: Callable[[RegisteredTool], str | None],
+    limits: OutputOverrides = NO_OVERRIDES,
 ) -> Catalogue:
     """Give every tool its name.
 
@@ -45,6 +48,7 @@ def make_catalogue(
         dists: Plugin id -> distribution, for messages.
         names: `[names]` of the configuration.
         missing: Says what a tool needs and does not have.
+        limits: `[tools.limits]` of the configuration.
     """
     given = tuple(tools)
     wanted = [
@@ -61,10 +65,15 @@ def make_catalogue(
         if canonical in by_canonical:
             by_name[name] = by_canonical[canonical]
     by_name.update(by_canonical)
+    named = limits.applied(named, by_name)
+    if limits.by_name:
+        decided = {tool.canonical: tool for tool in named}
+        by_name = {name: decided[tool.canonical] for name, tool in by_name.items()}
     lacking = ((tool.canonical, missing(tool)) for tool in named)
     lacks = {name: what for name, what in lacking if what}
     present = AlikeTools.of(tool for tool in named if tool.canonical not in lacks)
-    return Catalogue(named, by_name, lacks, table.problems, present)
+    problems = (*table.problems, *limits.problems(by_name))
+    return Catalogue(named, by_name, lacks, problems, present)
 
 
 def _named(tool: RegisteredTool, name: str) -> RegisteredTool:

@@ -104,7 +104,9 @@ def declaration_of(tool: RegisteredTool) -> ToolDeclaration:
     spec = tool.spec
     # half a character in one tool's words would cost the provider's whole request
     description = repaired(spec.description)
-    return ToolDeclaration(tool.wire_name, description, spec.parameters, spec.intents)
+    return ToolDeclaration(
+        tool.wire_name, description, spec.parameters, spec.intents, spec.freeform
+    )
 
 
 def tokens_of(declaration: ToolDeclaration) -> int:

@@ -18,7 +18,7 @@ from pegboard.contracts.result import DENIAL_BREAKER, Suspend, Terminate, ToolRe
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
-from pegboard.policy.approvals import is_lasting, shown_call
+from pegboard.policy.approvals import decisive, is_lasting, shown_call
 from pegboard.policy.audit import audited
 from pegboard.policy.control_plane import CONTROL_PLANE
 from pegboard.policy.decide import Gate
@@ -307,6 +307,8 @@ class Dispatcher:
     ) -> Suspend:
         """Return what a person is asked: by a rule, with the call itself, and by guards."""
         texts = []
+        # what a model says of its call decides nothing, and is not what a person shall go by
+        arguments = decisive(tool, arguments)
         if verdict.ask is not None:
             texts += [verdict.ask.question, shown_call(tool, arguments)]
         if guard is not None:

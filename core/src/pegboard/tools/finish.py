@@ -10,6 +10,7 @@ from typing import Any, Final
 from pegboard.contracts import json_text
 from pegboard.contracts.result import AddTools, File, Image, Part, Text, ToolError, ToolResult
 from pegboard.contracts.tool import OutputLimits, RegisteredTool
+from pegboard.tools.elision import elision_note
 from pegboard.tools.fence import fenced, new_id
 from pegboard.tools.kept_results import KeptResult
 from pegboard.tools.limits import Cut, cut, line_count
@@ -238,12 +239,16 @@ def _how_to_read(request: CallRequest, shorter: Cut, recall: bool) -> str:
 
 def _fenced_output(output: str | Sequence[Part], source: str) -> str | Sequence[Part]:
     if isinstance(output, str):
-        return fenced(output, source) if output else output
+        note = elision_note(output)
+        whole = fenced(output, source) if output else output
+        return f"{whole}\n{note}" if note else whole
     mark = new_id()
-    return [
+    parts = [
         Text(fenced(part.text, source, mark)) if isinstance(part, Text) and part.text else part
         for part in output
     ]
+    notes = (elision_note(part.text) for part in output if isinstance(part, Text))
+    return [*parts, *(Text(note) for note in list(filter(None, notes))[:1])]
 
 
 def _short_error(error: ToolError) -> ToolError:

@@ -19,6 +19,7 @@ from pegboard.tools.catalogue import Catalogue, make_catalogue
 from pegboard.tools.core_tool import CoreTool
 from pegboard.tools.implementation import Implementation, ThreadsByPlugin, as_tool
 from pegboard.tools.manifest_tools import manifest_tools
+from pegboard.tools.output_overrides import OutputOverrides
 
 Resolve = Callable[[str, str, str], Awaitable[Any]]
 """`await resolve(plugin, "tool", name)` activates the plugin and returns its function or object."""
@@ -42,6 +43,7 @@ class Registry:
         context: Returns the context of an active plugin.
         names: `[names]` of the configuration: short name -> canonical name.
         missing: Says what a tool's needs lack; None = nothing is ever missing.
+        limits: `[tools.limits]` of the configuration: name -> what the model reads of its output.
     """
 
     def __init__(
@@ -51,11 +53,13 @@ class Registry:
         *,
         names: Mapping[str, str] | None = None,
         missing: Missing | None = None,
+        limits: Mapping[str, Any] | None = None,
     ) -> None:
         self._resolve = resolve
         self._context = context
         self._names = dict(names or {})
         self._missing = missing
+        self._limits = OutputOverrides(dict(limits or {}))
         self._tools: dict[str, RegisteredTool] = {}
         self._given: dict[str, Callee] = {}
         self._static: frozenset[str] = frozenset()
@@ -165,7 +169,7 @@ class Registry:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What a person should know: names that clash, statements that can't be read."""
+        """What a person should know: clashing names, unreadable statements, limits of no tool."""
         return (*self._load_problems, *self._current().problems)
 
     def loaded(self, tool: RegisteredTool) -> Implementation | None:
@@ -239,6 +243,7 @@ class Registry:
                 dists=self._dists,
                 names=self._names,
                 missing=self.missing,
+                limits=self._limits,
             )
         return self._catalogue
 

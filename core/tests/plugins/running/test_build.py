@@ -185,7 +185,8 @@ def test_a_stale_manifest_is_told_line_by_line(project):
 @pytest.mark.parametrize(
     "code, words",
     [
-        ("1 / 0", "importing it failed: ZeroDivisionError"),
+        ("1 / 0", "importing it failed: ZeroDivisionError: division by zero ("),
+        ("def x(:", "invalid syntax (weather_src_pkg/plugin.py, line 1)"),
         ("raise SystemExit(4)", "importing it failed: SystemExit: 4"),
         ("import os; os._exit(3)", "importing it ended the process with status 3"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "with signal 9"),

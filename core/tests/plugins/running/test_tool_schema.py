@@ -19,6 +19,7 @@ from pegboard.contracts.errors import BuildError
 from pegboard.contracts.tool import ToolSpec
 from pegboard.plugins.building.tool_schema import argument_adapter, build_spec, takes_context
 from pegboard.plugins.declaration import TOOL_MARK
+from pegboard.tools.access import call_access
 
 if TYPE_CHECKING:
     from pegboard import ToolContext
@@ -512,3 +513,85 @@ def test_docstrings_are_cleaned_on_every_python():
     spec = spec_of(indented)
     assert spec.description == "Say it.\n\n    Deeper.\n\nExample:\n    kept"
     assert spec.description == inspect.cleandoc(spec.description)
+
+
+class Change(TypedDict):
+    old: Annotated[str, Arg("Old text.", aliases=("oldText",))]
+    new: Annotated[NotRequired[str], Arg("New text.", aliases=("newText",))]
+
+
+def test_aliases_of_arguments_are_beside_the_schema_and_not_in_it():
+    @tool
+    def change(
+        path: Annotated[str, Arg("Path.", aliases=("file_path", "filename"))],
+        edits: Annotated[list[Change] | None, Arg("Changes.", aliases=("changes",))] = None,
+    ) -> str:
+        """Change."""
+        return path + str(edits)
+
+    spec = spec_of(change)
+    assert spec.argument_aliases == {
+        "file_path": "path",
+        "filename": "path",
+        "changes": "edits",
+        "edits[].oldText": "old",
+        "edits[].newText": "new",
+    }
+    assert "aliases" not in json.dumps(spec.parameters)
+    assert ToolSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+
+
+def test_an_alias_that_means_two_arguments_is_refused():
+    @tool
+    def change(
+        one: Annotated[str, Arg("One.", aliases=("x",))],
+        two: Annotated[str, Arg("Two.", aliases=("x",))],
+    ) -> str:
+        """Change."""
+        return one + two
+
+    with pytest.raises(BuildError, match="`x` would mean two arguments"):
+        spec_of(change)
+
+
+def test_a_text_that_names_paths_says_how_they_are_found():
+    @tool(effects={"fs_write"})
+    def write_all(
+        text: Annotated[
+            str, Arg("Text.", access="fs_write", path_pattern="(?m)^F (.*)$", freeform=True)
+        ],
+        why: Annotated[str, Arg("What for.", remark=True)] = "",
+    ) -> str:
+        """Write."""
+        return text
+
+    spec = spec_of(write_all)
+    assert spec.path_patterns == {"text": "(?m)^F (.*)$"}
+    assert spec.freeform == "text"
+    assert spec.remarks == ("why",)
+    assert ToolSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    given = {"text": "F a\nG b\nF c/d\n"}
+    touched = call_access(spec, given, frozenset({"fs_write"}), Path("/w"))
+    assert [(item.argument, item.resource) for item in touched] == [
+        ("text", "/w/a"),
+        ("text", "/w/c/d"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mark", "message"),
+    [
+        (Arg("T.", remark=True, access="fs_write"), "a remark is no path"),
+        (Arg("T.", path_pattern="(x)"), "goes with access"),
+        (Arg("T.", access="fs_write", path_pattern="("), "no regular expression"),
+        (Arg("T.", access="fs_write", path_pattern="x"), "0 groups"),
+    ],
+)
+def test_a_wrong_path_pattern_is_refused(mark, message):
+    def write_all(text: str) -> str:
+        """Write."""
+        return text
+
+    write_all.__annotations__["text"] = Annotated[str, mark]
+    with pytest.raises(BuildError, match=message):
+        spec_of(tool(effects={"fs_write"})(write_all))

@@ -17,7 +17,7 @@ from pegboard.contracts.errors import BuildError, PegboardError
 from pegboard.contracts.tool import ToolSpec
 from pegboard.plugins.building.describe import Declaration, load_entry
 from pegboard.plugins.building.describe import describe as describe
-from pegboard.plugins.building.isolation import author_traceback, one_line
+from pegboard.plugins.building.isolation import author_place, author_traceback, one_line
 from pegboard.plugins.building.settings import load_model
 from pegboard.plugins.building.spec_facts import check_tool_name, known_effects
 from pegboard.plugins.building.tidy import schema_of
@@ -167,7 +167,7 @@ def _error_dict(error: BaseException) -> dict[str, Any]:
     if isinstance(error, PegboardError):
         return {"message": error.message, "fix": error.fix}
     return {
-        "message": f"importing it failed: {one_line(error)}",
+        "message": f"importing it failed: {one_line(error)}{author_place(error)}",
         "fix": None,
         "traceback": author_traceback(error),
     }

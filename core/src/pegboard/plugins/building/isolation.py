@@ -28,6 +28,9 @@ def one_line(error: BaseException) -> str:
     """Return type and message of an exception in one line; of a group, those of its first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, SyntaxError) and error.filename:  # its last line alone says not where
+        file = "/".join(error.filename.split(os.sep)[-2:])  # noqa: PTH206 - as above
+        return f"{type(error).__name__}: {error.msg} ({file}, line {error.lineno})"
     return " ".join(traceback.format_exception_only(error)[-1].split())
 
 
@@ -40,9 +43,22 @@ def author_traceback(error: BaseException) -> str:
     frame = error.__traceback__
     while frame is not None and _is_ours(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next
+    if frame is None and isinstance(error, SyntaxError):  # it shows the line itself
+        return "".join(traceback.format_exception_only(error))
     if frame is None:
         frame = error.__traceback__
     return "".join(traceback.format_exception(type(error), error, frame))
+
+
+def author_place(error: BaseException) -> str:
+    """Return ` (FILE, line N)` of the last line of an author that ran, or "" when there is none."""
+    frame, place = error.__traceback__, ""
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if not _is_ours(file):
+            place = f" ({file}, line {frame.tb_lineno})"
+        frame = frame.tb_next
+    return place
 
 
 def _is_ours(filename: str) -> bool:

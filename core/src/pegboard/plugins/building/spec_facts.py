@@ -44,6 +44,9 @@ def checked_facts(
     *,
     parameters: tuple[str, ...],
     access: Mapping[str, Effect],
+    path_patterns: Mapping[str, str],
+    remarks: tuple[str, ...],
+    freeform: tuple[str, ...],
     shell: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the keywords of `ToolSpec` that come from what the author states.
@@ -67,17 +70,41 @@ def checked_facts(
     for parameter, effect in access.items():
         where = f"tool {name}, parameter {parameter}, access"
         check_below(where, known_effects(where, (effect,)), declared)
-    for parameter in shell:
-        check_below(f"tool {name}, parameter {parameter}, shell", frozenset({"exec"}), declared)
+    for parameter, pattern in path_patterns.items():
+        _check_path_pattern(f"tool {name}, parameter {parameter}", pattern, parameter in access)
+    _check_marks(name, access, remarks=remarks, freeform=freeform, shell=shell, declared=declared)
     return {
         **{key: getattr(facts, key) for key in (*_SAME, *_ALSO)},
         **chosen,
         "timeout_s": float(facts.timeout_s),
         "access": access,
+        "path_patterns": path_patterns,
+        "remarks": remarks,
+        "freeform": "".join(freeform),
         "shell": shell,
         "effects": declared,
         "effects_by": _effects_by(name, facts, declared, parameters),
     }
+
+
+def _check_marks(
+    name: str,
+    access: Mapping[str, Effect],
+    *,
+    remarks: tuple[str, ...],
+    freeform: tuple[str, ...],
+    shell: tuple[str, ...],
+    declared: Effects | None,
+) -> None:
+    for parameter in remarks:
+        if parameter in access or parameter in shell:
+            raise BuildError(
+                f"tool {name}, parameter {parameter}: a remark is no path and no source"
+            )
+    if len(freeform) > 1:
+        raise BuildError(f"tool {name}: only one parameter can be freeform")
+    for parameter in shell:
+        check_below(f"tool {name}, parameter {parameter}, shell", frozenset({"exec"}), declared)
 
 
 def check_tool_name(name: str) -> None:
@@ -147,6 +174,17 @@ def check_below(where: str, names: Effects, ceiling: Effects | None) -> None:
             f"{where}: {', '.join(beyond)} is not among the declared effects "
             f"({', '.join(sorted(ceiling or ())) or 'none'})"
         )
+
+
+def _check_path_pattern(where: str, pattern: str, has_access: bool) -> None:
+    if not has_access:
+        raise BuildError(f"{where}: path_pattern goes with access", fix='add access="fs_write"')
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        raise BuildError(f"{where}: path_pattern is no regular expression: {error}") from error
+    if groups != 1:
+        raise BuildError(f"{where}: path_pattern has {groups} groups, and needs one: the path")
 
 
 def _check_parameter(name: str, what: str, argument: str, parameters: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.errors import BuildError
 from pegboard.contracts.tool import Arg, JsonSchema, ToolSpec
+from pegboard.plugins.building.argument_aliases import take_aliases
 from pegboard.plugins.building.docstring import parse_docstring
 from pegboard.plugins.building.native import is_native
 from pegboard.plugins.building.spec_facts import checked_facts
@@ -59,18 +60,27 @@ def build_spec(function: Callable[..., Any], facts: ToolFacts) -> ToolSpec:
     schema = _schema_of(name, parameters)
     for parameter in parameters:
         _complete(name, parameter, schema, described.arguments.get(parameter.name, ""))
+    argument_aliases = take_aliases(name, schema)
     check_schema(name, schema)
     names = tuple(parameter.name for parameter in parameters)
     return ToolSpec(
         name=name,
         description=described.text,
         parameters=schema,
+        argument_aliases=argument_aliases,
         convert=not all(is_native(parameter.hint) for parameter in parameters),
         **checked_facts(
             name,
             facts,
             parameters=names,
             access={argument: mark.access for argument, mark in _marks(parameters) if mark.access},
+            path_patterns={
+                argument: mark.path_pattern
+                for argument, mark in _marks(parameters)
+                if mark.path_pattern
+            },
+            remarks=tuple(argument for argument, mark in _marks(parameters) if mark.remark),
+            freeform=tuple(argument for argument, mark in _marks(parameters) if mark.freeform),
             shell=tuple(argument for argument, mark in _marks(parameters) if mark.shell),
         ),
     )

@@ -36,6 +36,7 @@ KINDS: Final = {
         Kind("channel", "channels"),
         Kind("sandbox", "sandboxes"),
         Kind("skill_source", "skill_sources"),
+        Kind("backend", "backends"),
         Kind("command"),
     )
 }
@@ -53,7 +54,9 @@ def configured(boot: Boot, kind: str) -> Configured:
     ]
     known = {item.name for item in types}
     absent = {name: problem for name, problem in _absent(boot, kind) if name not in known}
-    return instances(kind, types, boot.config, section=KINDS[kind].section, absent=absent)
+    silent = [record.id for record in boot.usable if record.manifest is None]
+    section = KINDS[kind].section
+    return instances(kind, types, boot.config, section=section, absent=absent, silent=silent)
 
 
 def why_absent(boot: Boot, kind: str, name: str) -> Problem | None:

@@ -23,6 +23,7 @@ FIRST_PARTY: Final = frozenset(
         "mcp",
         "memory",
         "postgres",
+        "presets",
         "provider-anthropic",
         "provider-gemini",
         "provider-offline",
@@ -49,6 +50,7 @@ FIRST_PARTY: Final = frozenset(
 COMMAND_PACKAGES: Final[Mapping[str, str]] = {
     "ask": "pegboard-terminal",
     "chat": "pegboard-terminal",
+    "undo": "pegboard-files",
 }
 """Command -> the package that brings it, for the message when it is not installed."""
 
@@ -84,7 +86,7 @@ TYPE_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 SERVICE_PACKAGES: Final[Mapping[str, str]] = {}
 """Service -> the package that offers it."""
 
-HOST_SERVICES: Final = frozenset({"sessions"})
+HOST_SERVICES: Final = frozenset({"routing", "sessions"})
 """Services that every host offers itself, to plugins that declare the need."""
 
 

@@ -6,6 +6,7 @@ importing those modules would take longer than reading fifty manifests; a test c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -38,7 +39,8 @@ class ContributionFact(NamedTuple):
     """A contribution of a kind other than tool.
 
     Args:
-        kind: `provider`, `channel`, `sandbox`, `skill_source`, `command`, or a plugin's own.
+        kind: `provider`, `channel`, `sandbox`, `skill_source`, `backend`, `command`, or a
+            plugin's own.
         name: Name of the type; unique among those of its kind in one plugin.
         summary: One line for people.
         config: JSON Schema of an instance's settings, or None.
@@ -286,6 +288,20 @@ def _effects_by(value: Any, key: str, where: str) -> None:
                 raise _wrong(where, f"{key}.{argument}.{choice}", "a list", None)
 
 
+def _texts_by_name(value: Any, key: str, where: str) -> None:
+    for name, item in table(value, key, where).items():
+        text(item, f"{key}.{name}", where)
+
+
+def _path_patterns(value: Any, key: str, where: str) -> None:
+    for name, item in table(value, key, where).items():
+        text(item, f"{key}.{name}", where)
+        try:
+            re.compile(item)
+        except re.error as error:
+            raise ManifestError(f"{where}: `{key}.{name}` is no regular expression") from error
+
+
 def _access(value: Any, key: str, where: str) -> None:
     for name, effect in table(value, key, where).items():
         _one_of(effect, f"{key}.{name}", where, sorted(EFFECTS))
@@ -301,18 +317,22 @@ _PLAIN: Final[Mapping[str, type]] = {
 _TOOL_READERS: Final[Mapping[str, Reader]] = {
     "access": _access,
     "aliases": texts,
+    "argument_aliases": _texts_by_name,
     "attended": optional_text,
     "category": text,
     "convert": flag,
     "description": text,
     "effects": effects,
     "effects_by": _effects_by,
+    "remarks": texts,
+    "freeform": text,
     "help": _help,
     "intents": _intents,
     "limits": _limits,
     "needs": text_lists,
     "outside": _optional_flag,
     "parameters": table,
+    "path_patterns": _path_patterns,
     "shell": texts,
     "timeout_s": _number,
 }

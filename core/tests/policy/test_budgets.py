@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from pegboard.policy.budgets import BudgetSettings, Used, spent_out, unpriced
+
+
+def used(*calls: tuple[int, float | None]) -> list[Used]:
+    return [Used("acme", "m", tokens, cost) for tokens, cost in calls]
+
+
+@pytest.mark.parametrize(
+    ("settings", "scope", "calls", "says", "fix"),
+    [
+        ({}, "run", [(10**9, None)], None, None),
+        ({"tokens_per_run": 100}, "run", [(99, None)], None, None),
+        ({"tokens_per_run": 100}, "day", [(100, None)], None, None),
+        (
+            {"tokens_per_run": 100},
+            "run",
+            [(60, None), (60, 0.1)],
+            "The budget of this run is used up: 100 tokens (120 used).",
+            "pegboard config set budgets.tokens_per_run 240",
+        ),
+        ({"cost_per_day": 1}, "day", [(5, 0.99)], None, None),
+        (
+            {"cost_per_day": 1},
+            "day",
+            [(5, 0.7), (5, 0.55)],
+            "The budget of 24 hours is used up: $1.00 ($1.25 used).",
+            "pegboard config set budgets.cost_per_day 3",
+        ),
+        (
+            {"cost_per_conversation": 1},
+            "conversation",
+            [(5, 0.1), (5, None)],
+            "budgets.cost_per_conversation can't be held: nobody says what the model acme/m costs.",
+            "pegboard config set 'models.\"acme/m\".price' '{input = 1.0, output = 4.0}', in "
+            "dollars for a million tokens; or: pegboard config set budgets.unpriced allow",
+        ),
+        ({"cost_per_run": 1}, "run", [(0, None)], None, None),
+        ({"cost_per_run": 1, "unpriced": "allow"}, "run", [(5, None)], None, None),
+    ],
+)
+def test_a_budget_that_is_used_up_is_named_with_what_raises_it(
+    settings: dict[str, object],
+    scope: str,
+    calls: list[tuple[int, float | None]],
+    says: str | None,
+    fix: str | None,
+) -> None:
+    error = spent_out(BudgetSettings.from_settings(settings), scope, used(*calls), disclosed=True)
+    assert (error and error.message, error and error.fix) == (says, fix)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({}, None),
+        ({"tokens_per_run": 5}, None),
+        ({"cost_per_run": 5, "unpriced": "allow"}, None),
+        ({"cost_per_day": 5}, "budgets.cost_per_day"),
+        ({"cost_per_day": 5, "cost_per_run": 1}, "budgets.cost_per_run"),
+    ],
+)
+def test_only_a_budget_of_money_refuses_a_model_without_a_price(
+    settings: dict[str, object], key: str | None
+) -> None:
+    found = unpriced(BudgetSettings.from_settings(settings), "acme", "m", disclosed=True)
+    assert (found and found.details["budget"]) == key
+    assert found is None or "acme/m" in found.message
+
+
+@pytest.mark.parametrize("calls", [[(500, 7.0)], [(5, None)]])
+def test_a_guest_reads_neither_amounts_nor_settings(
+    calls: list[tuple[int, float | None]],
+) -> None:
+    settings = BudgetSettings(tokens_per_run=100, cost_per_run=1.0)
+    error = spent_out(settings, "run", used(*calls), disclosed=False)
+    assert error is not None
+    assert error.fix is None
+    assert not any(character.isdigit() or character == "$" for character in error.message)
