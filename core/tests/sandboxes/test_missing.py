@@ -6,7 +6,7 @@ import pytest
 
 from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Command, Sandbox
-from pegboard.sandboxes.missing import MissingSandbox
+from pegboard.sandboxes.missing import INSTALL, MissingSandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def test_every_way_to_a_file_or_a_command_says_what_to_install(tmp_path: P
     ):
         with pytest.raises(SandboxError, match="no sandbox is installed") as caught:
             await work()
-        assert caught.value.fix == "pip install pegboard-sandbox-local"
+        assert caught.value.fix == INSTALL
     await box.aclose()
 
 

@@ -11,17 +11,21 @@ from typing import Any
 
 import anyio
 
+from pegboard.contracts.archive import Erased, Scope
 from pegboard.contracts.engine import After, Later, Lease, Outcome, accept_all
 from pegboard.contracts.store import FencedError
 from pegboard.contracts.turn import Begun, NotBegun
 from pegboard.engine.backend import EmbeddedBackend
 from pegboard.engine.embedded import EmbeddedEngine
+from pegboard.store.archive import EmbeddedArchive
 from pegboard.store.database import Database
 from pegboard.store.embedded import EmbeddedStore
 
 
 class Backend(EmbeddedBackend):
-    """An embedded backend whose store and engine can be others."""
+    """An embedded backend whose store, engine and archive can be others."""
+
+    archive_type = EmbeddedArchive
 
     def __init__(self, folder: Path, store: type = EmbeddedStore, engine: type = EmbeddedEngine):
         super().__init__(Database(folder / "state"), reconcile_s=0.2)
@@ -29,6 +33,7 @@ class Backend(EmbeddedBackend):
 
     async def open(self, settings, clock, **options):
         await self._database.open()
+        self.archive = self.archive_type(self._database)
         store, engine = self.types
         self._store = store(self._database)
         self._engine = engine(self._store, clock, reconcile_s=self._reconcile_s, **options)
@@ -139,7 +144,22 @@ async def wake_always(self, turn):
     return True
 
 
-async def stop_running_only(self, key):
+async def stop_begun_only(self, key, **which):
+    for ref in await self.open_turns():
+        record = await self.turn(ref.turn)
+        if record is not None and ref.key == key and record.fence:
+            return await EmbeddedStore.ask_to_stop(self, key, turn=ref.turn)
+    return []
+
+
+async def stop_all(self, key, **which):
+    mine = [ref for ref in await self.open_turns() if ref.key == key]
+    for ref in mine:
+        await EmbeddedStore.ask_to_stop(self, key, turn=ref.turn)
+    return mine
+
+
+async def stop_running_only(self, key, **which):
     for ref in await self.open_turns():
         record = await self.turn(ref.turn)
         if record is not None and ref.key == key and record.state == "running":
@@ -236,6 +256,27 @@ async def forget_by_name(self, key):
 
 async def new_epoch_of_all(self, key, *, now, by=None):
     return await EmbeddedStore.new_epoch(self, key, now=now)
+
+
+# archives
+
+
+class Unscoped(EmbeddedArchive):
+    async def conversations(self, scope, *, limit=None):
+        return [
+            *await super().conversations(Scope(key="ann")),
+            *await super().conversations(Scope(key="bob")),
+        ]
+
+
+class Unerasing(EmbeddedArchive):
+    async def erase_person(self, sender):
+        return Erased(conversations=1, turns=1)
+
+
+class Undying(EmbeddedArchive):
+    async def expire(self, before):
+        return 0
 
 
 # engines

@@ -108,9 +108,7 @@ STORES = [
     ("a_turn_that_never_ends_is_given_up", broken.called("begin", max_attempts=99)),
     (
         "that_a_turn_was_given_up_can_be_told",
-        broken.wrong(
-            "begin", lambda found: found if isinstance(found, Begun) else replace(found, turn=None)
-        ),
+        broken.beginning(lambda begun: replace(begun, given_up=False)),
     ),
     ("handing_back_counts_for_nothing", broken.store_that(release=broken.release_counted)),
     ("a_waiting_turn_begins_at_its_time", broken.called("begin", now=2e9)),
@@ -120,6 +118,11 @@ STORES = [
         broken.store_that(wake=broken.wake_waiting_only),
     ),
     ("what_runs_is_asked_to_stop", broken.idle("ask_to_stop", [])),
+    ("what_is_queued_is_asked_to_stop", broken.store_that(ask_to_stop=broken.stop_begun_only)),
+    (
+        "what_nobody_wrote_is_not_stopped_before_it_began",
+        broken.store_that(ask_to_stop=broken.stop_all),
+    ),
     ("what_waits_is_asked_to_stop", broken.store_that(ask_to_stop=broken.stop_running_only)),
     ("a_turn_that_is_to_stop_does_not_begin_to_wait", broken.idle("ask_to_stop", [])),
     ("a_new_epoch_ends_what_is_open", broken.idle("new_epoch", [])),
@@ -240,6 +243,11 @@ SUITES = [
     ("a_turn_that_kills_its_host_is_given_up", Careless),
     ("what_several_hosts_receive_at_once_gets_one_turn", Twofold),
 ]
+ARCHIVES = [
+    ("a_person_has_the_conversations_they_wrote_in", broken.Unscoped),
+    ("an_erased_person_is_gone_and_others_stay", broken.Unerasing),
+    ("what_was_said_long_ago_expires", broken.Undying),
+]
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "what_has_ended_is_over": ("failed",),
     "an_old_attempt_writes_nothing": ("record",),
@@ -287,13 +295,19 @@ async def test_a_backend_that_is_broken_for_processes_fails_the_law(law, suite, 
     await fails(suite(), law, tmp_path)
 
 
+@pytest.mark.parametrize(("law", "archive"), ARCHIVES)
+async def test_a_broken_archive_fails_the_law(law, archive, tmp_path, monkeypatch):
+    monkeypatch.setattr(broken.Backend, "archive_type", archive)
+    await fails(Suite(), law, tmp_path)
+
+
 def test_every_law_is_seen_to_fail():
     laws = {
         name.removeprefix("test_")
         for name, _ in inspect.getmembers(BackendContract, inspect.isfunction)
         if name.startswith("test_")
     }
-    assert laws == {law for law, _ in (*STORES, *ENGINES, *SUITES)}
+    assert laws == {law for law, _ in (*STORES, *ENGINES, *SUITES, *ARCHIVES)}
 
 
 async def test_a_suite_without_a_backend_says_what_is_missing(tmp_path):

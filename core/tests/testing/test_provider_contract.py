@@ -217,6 +217,7 @@ BREAKS: list[tuple[str, Callable[[], Any]]] = [
     ),
     ("its_state_continues_the_conversation", lambda: Forgetful(**repeating)),
     ("foreign_state_is_dropped", lambda: Stateful(**repeating)),
+    ("state_of_another_route_is_dropped", lambda: Stateful(**repeating)),
     ("closing_ends_the_request", lambda: Unclosable(**repeating)),
     ("closing_ends_the_request", lambda: Leaving(**repeating)),
     ("two_requests_do_not_disturb_each_other", lambda: OneAtATime(**repeating)),

@@ -39,6 +39,7 @@ from pegboard.sandboxes import (
     run_process,
 )
 from pegboard.testing import SandboxContract
+from pegboard.testing.contracts.sandbox_processes import ProcessLaws
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +125,11 @@ class Boasting(Plain):
 
 class Unsaid(Plain):
     enforced: ClassVar = {"fs_read": "yes"}
+
+
+class Alike(Plain):
+    async def write(self, path: str, data: bytes, **options: Any) -> None:
+        await super().write(path, data, **{**options, "new_mode": None})
 
 
 class Trusting(Plain):
@@ -380,6 +386,7 @@ BREAKS: list[tuple[str, Callable[[], Any]]] = [
     ("a_write_is_one_step", lambda: Backend(Slow)),
     ("a_write_is_one_step", lambda: Backend(Littering)),
     ("a_write_keeps_the_mode", lambda: Backend(Forgetful)),
+    ("a_new_file_has_the_mode_that_is_asked_for", lambda: Backend(Alike)),
     ("only_regular_files_are_read", lambda: Backend(Silent)),
     ("a_folder_is_listed_in_order", lambda: Backend(Unsorted)),
     ("walking_follows_no_link", lambda: Backend(Following)),
@@ -436,6 +443,7 @@ def test_every_law_is_seen_to_fail() -> None:
     laws = {
         name.removeprefix("test_")
         for name, _ in inspect.getmembers(SandboxContract, inspect.isfunction)
-        if name.startswith("test_")
+        # those of started commands are broken in a file of their own
+        if name.startswith("test_") and not hasattr(ProcessLaws, name)
     }
     assert laws == {law for law, _ in BREAKS}

@@ -12,10 +12,20 @@ class TestPlugin(PluginContract):
 
 
 class TestBubblewrap(SandboxContract):
+    backend_source = (
+        "from pegboard_sandbox_bubblewrap.sandbox import BubblewrapBackend\n"
+        "backend = BubblewrapBackend()"
+    )
+
     def make_backend(self) -> SandboxBackend:
         return BubblewrapBackend()
 
 
 class TestLandlock(SandboxContract):
+    backend_source = (
+        "from pegboard_sandbox_bubblewrap.landlock_sandbox import LandlockBackend\n"
+        "backend = LandlockBackend()"
+    )
+
     def make_backend(self) -> SandboxBackend:
         return LandlockBackend()

@@ -225,6 +225,6 @@ async def test_it_says_what_it_enforces(opened: Opener, workspace: Path) -> None
     assert set(report.enforced.values()) == {"yes"}
     assert report.grants == (Grant(workspace, "rw"),)
     notes = " ".join(report.notes)
-    assert "reach pypi.org on port 80, 443" in notes
+    assert "reach pypi.org on ports 80 and 443" in notes
     assert ("as root" in notes) == (os.getuid() == 0)
     assert "No command has any network" in " ".join((await opened(mode="strict")).explain().notes)

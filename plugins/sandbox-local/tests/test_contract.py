@@ -11,5 +11,10 @@ class TestPlugin(PluginContract):
 
 
 class TestSandbox(SandboxContract):
+    backend_source = (
+        "from pegboard_sandbox_local.sandbox import LocalBackend\n"
+        "backend = LocalBackend(allow_unconfined_shell=True)"
+    )
+
     def make_backend(self) -> SandboxBackend:
         return LocalBackend(allow_unconfined_shell=True)

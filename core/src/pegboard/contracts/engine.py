@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from pegboard.contracts.archive import Archive
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.store import Store
 from pegboard.contracts.turn import TurnRef
@@ -45,10 +46,14 @@ class Lease:
         key: Key of the conversation.
         poked: Called when somebody pokes the key while the turn runs; the handler may set it. It
             must return at once and raise nothing.
+        due: The time of the `Later` after which this delivery comes, where it was waited for in
+            full; None = it was not. The clock may have been set back meanwhile: what was due by
+            then is due all the same.
     """
 
     key: str
     poked: Callable[[], None] = field(default=lambda: None)
+    due: float | None = None
 
 
 Handler = Callable[[TurnRef, Lease], Awaitable[Outcome]]
@@ -122,18 +127,25 @@ class Engine(Protocol):
 
 
 class Backend(Protocol):
-    """A place to keep the truth, and an engine on it: what a store plugin contributes.
+    """A place to keep the truth, and an engine on it: a contribution of the kind `backend`.
 
-    Several backends on one place work together, each for a host of its own.
+    Several backends on one place work together, each for a host of its own. What else a host keeps
+    stays in files of its own on its machine: the audit log, blobs, and what plugins keep. How a
+    place is copied and checked is its own tools' business.
     """
+
+    @property
+    def archive(self) -> Archive:
+        """What was said there, to be found, exported, erased and to expire; once it is open."""
+        ...
 
     async def open(
         self, settings: Mapping[str, Any], clock: Clock, *, accepts: Accepts = accept_all
     ) -> tuple[Store, Engine]:
-        """Open both.
+        """Open store and engine.
 
         Args:
-            settings: What the config file says about it.
+            settings: What the config file says about it, `[backends.NAME]`.
             clock: The host's clock.
             accepts: Tells which turns this host delivers; the others are left to other hosts.
 

@@ -86,6 +86,19 @@ class RunError(PegboardError):
     exit_code = 7
 
 
+class BudgetError(RunError):
+    """A budget is used up, or can't be held; the run stops before it asks a model again."""
+
+    code = "budget_spent"
+
+
+class ModelFileError(PegboardError):
+    """The file of a model is missing, broken or not what it was."""
+
+    code = "model_file"
+    exit_code = 3
+
+
 class StoreError(PegboardError):
     """The store can't be opened, read or written."""
 

@@ -16,6 +16,7 @@ CONTRIBUTION_HOOKS: Final[Mapping[str, str]] = {
     "pegboard_channels": "channel",
     "pegboard_sandboxes": "sandbox",
     "pegboard_skill_sources": "skill_source",
+    "pegboard_backends": "backend",
     "pegboard_contributions": "",
 }
 """Contribution hook to the kind of what it returns; "" = each contribution names its own."""

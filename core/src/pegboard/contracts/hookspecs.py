@@ -72,6 +72,12 @@ def pegboard_skill_sources() -> Sequence[Any]:
 
 
 @hookspec
+def pegboard_backends() -> Sequence[Any]:
+    """Return the plugin's backends, places where a host keeps the truth, as contributions."""
+    raise AssertionError
+
+
+@hookspec
 def pegboard_contributions() -> Sequence[Any]:
     """Return contributions of further kinds: `command`, and kinds that plugins define."""
     raise AssertionError

@@ -16,6 +16,8 @@ from pegboard.contracts.message import Message, ToolCall
 from pegboard.contracts.tool import Intent, JsonSchema
 
 Stop = Literal["end", "tool_use", "max_tokens", "refusal", "pause", "context_overflow", "other"]
+ErrorScope = Literal["model", "provider"]
+"""What a failure is about: one model, or everything that the provider offers."""
 ErrorKind = Literal[
     "network",
     "protocol",
@@ -60,24 +62,41 @@ class ModelCaps:
         context: Context window.
         max_output: Longest answer.
         tools: True when it can call tools.
+        forced: True when it can be held to a call by the schemas of the tools, also where it can't
+            call them of its own; only `tool_choice="required"` asks for that.
         parallel: True when it may ask for several calls at once.
         images: True when messages may hold images.
+        offered: Names of tools that it is used to: of tools that do the same, the others are left
+            out where one of these is there.
+        withheld: Names of tools that it is not offered, whatever else is there.
     """
 
     context: int = 128_000
     max_output: int = 8_192
     tools: bool = True
+    forced: bool = False
     parallel: bool = True
     images: bool = False
+    offered: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """One model that a provider offers."""
+    """One model that a provider offers.
+
+    Args:
+        id: What it is asked for by.
+        title: Name for people, or "".
+        caps: What it can take.
+        told: Names of those fields of `caps` that the service, or the file of the model, states;
+            what is not named may come from a table.
+    """
 
     id: str
     title: str = ""
     caps: ModelCaps = ModelCaps()
+    told: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +108,14 @@ class ToolDeclaration:
         description: What it does.
         parameters: JSON Schema of the arguments.
         intents: Phrases that mean this tool; a provider with a real model ignores them.
+        freeform: Name of the argument that a call without JSON is taken for, or "".
     """
 
     name: str
     description: str
     parameters: JsonSchema
     intents: tuple[Intent, ...] = ()
+    freeform: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +155,6 @@ class ChatRequest:
         state: State of the last `Done` of this conversation, or None.
         max_output: Longest answer in tokens, or None.
         effort: Reasoning effort (`low`, `medium`, `high`), or None.
-        deadline: `Clock.monotonic()` value at which the host gives up, or None.
         idempotency_key: The same for every attempt of one request.
         blobs: Where the bytes of images and files are, or None.
     """
@@ -146,7 +166,6 @@ class ChatRequest:
     state: ProviderState | None = None
     max_output: int | None = None
     effort: str | None = None
-    deadline: float | None = None
     idempotency_key: str = ""
     blobs: Blobs | None = field(default=None, compare=False, repr=False)
 
@@ -285,6 +304,9 @@ class ProviderError(PegboardError):
         retry_after: Seconds to wait, as the provider said, or None.
         reset_at: When a limit is lifted (seconds since the epoch), or None.
         started: True when part of the answer had already been streamed.
+        scope: What it is about; None = what such a failure usually is about.
+        failover: True when another provider may answer, False when none may be asked; None = as the
+            kind says.
     """
 
     code = "provider_failed"
@@ -300,10 +322,14 @@ class ProviderError(PegboardError):
         retry_after: float | None = None,
         reset_at: float | None = None,
         started: bool = False,
+        scope: ErrorScope | None = None,
+        failover: bool | None = None,
         **details: Any,
     ) -> None:
         super().__init__(message, fix=fix, **details)
         self.kind = kind
+        self.scope = scope
+        self.failover = failover
         self.status = status
         self.retry_after = retry_after
         self.reset_at = reset_at

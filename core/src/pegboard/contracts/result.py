@@ -127,10 +127,11 @@ class ChangeConfig:
     Args:
         question: What the owner is asked; the host adds the change itself, as it will be written.
         key: Dotted key of the setting.
-        value: Its new value, or the item to add.
+        value: Its new value, or the item to add; None = the setting is removed.
         add: True to add `value` to the list at `key`.
         replaces: With `add`, for a list of tables: the item that has the same value under this name
             is replaced; "" = none is.
+        also: Further settings that change with it, by dotted key: all of them, or none.
     """
 
     question: str
@@ -138,6 +139,7 @@ class ChangeConfig:
     value: Any = field(hash=False)
     add: bool = False
     replaces: str = ""
+    also: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 Control = AddTools | Handoff | Terminate | Suspend | ChangeConfig

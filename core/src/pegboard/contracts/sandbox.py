@@ -12,6 +12,8 @@ from pegboard.contracts.effects import ALL_EFFECTS, Effects
 FileKind = Literal["file", "dir", "symlink", "other"]
 Enforcement = Literal["yes", "partial", "no"]
 Grip = Literal["ro", "rw"]
+Ability = Literal["background", "terminal"]
+"""What a sandbox can do beside running commands to their end (`contracts.process`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,18 @@ class SandboxInfo:
         id: Name of the type.
         confines_commands: True when a command can't reach what the grants don't open.
         preference: Lower is taken first when the operator chose `auto`.
+        abilities: `background` when it starts commands that go on while the caller does something
+            else, `terminal` when it gives them a terminal: it has `StartsProcesses.start` then.
+        files_here: True when its files are this machine's own, under the same absolute paths. A
+            program of the host may then look for candidates among them; what is shown of one is
+            still read through the sandbox.
     """
 
     id: str
     confines_commands: bool
     preference: int = 50
+    abilities: frozenset[Ability] = frozenset()
+    files_here: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +106,9 @@ class Command:
         grace_s: Seconds between TERM and KILL.
         keep_head, keep_tail: Bytes kept of the start and the end of each stream.
         max_output: Bytes after which the process is stopped.
+        vetted: True when the tool chose the program and judged every argument, and vouches that it
+            does no more than the effects of the call say. It then needs no effect `exec`, which is
+            for commands that a model writes.
     """
 
     argv: Sequence[str]
@@ -109,6 +121,11 @@ class Command:
     keep_head: int = 16_384
     keep_tail: int = 16_384
     max_output: int = 268_435_456
+    vetted: bool = False
+
+    def lacks_exec(self, effects: Effects) -> bool:
+        """Return whether the command lacks the effect `exec` among those of a call."""
+        return not self.vetted and "exec" not in effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +227,24 @@ class Sandbox(Protocol):
         ...
 
     async def write(
-        self, path: str, data: bytes, *, parents: bool = True, must_be_new: bool = False
+        self,
+        path: str,
+        data: bytes,
+        *,
+        parents: bool = True,
+        must_be_new: bool = False,
+        new_mode: int | None = None,
     ) -> None:
-        """Replace a file as one step; mode and owner of an existing file are kept."""
+        """Replace a file as one step; mode and owner of an existing file are kept.
+
+        Args:
+            path: The file.
+            data: Its whole new content.
+            parents: Whether missing folders are made.
+            must_be_new: Fail when there is such a file.
+            new_mode: Permission bits of a file that was not there, as `FileStat.mode` has them;
+                None = those of any new file.
+        """
         ...
 
     async def stat(self, path: str) -> FileStat | None:
@@ -258,6 +290,15 @@ class Sandbox(Protocol):
 
     async def aclose(self) -> None:
         """End what still runs and give back resources."""
+        ...
+
+
+@runtime_checkable
+class ReadsMany(Protocol):
+    """A sandbox that reads many small files at once, which costs less than one after another."""
+
+    async def read_each(self, paths: Sequence[str], *, limit: int) -> list[bytes | None]:
+        """Return the first `limit` bytes of each file, in order; None where it can't be read."""
         ...
 
 

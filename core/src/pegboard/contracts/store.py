@@ -7,7 +7,7 @@ is refused with `FencedError` once another attempt has begun the same turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from pegboard.contracts.approval import Approval, Grain
 from pegboard.contracts.errors import StoreError
@@ -25,6 +25,9 @@ from pegboard.contracts.turn import (
     TurnRef,
     TurnState,
 )
+
+TELLING_ATTEMPTS: Final = 3
+"""How often a host may die while it tells a person that a turn is given up."""
 
 
 class FencedError(StoreError):
@@ -62,11 +65,13 @@ class Store(Protocol):
 
         Beginning adds 1 to the fence. A turn that some living host runs is busy: so each attempt
         must be ended with `finish`, `wait` or `release`, whatever happens in it. (When that raises
-        as well, the attempt is over all the same: the next `begin` takes the turn over.) A turn
-        that was begun `max_attempts` times without an end becomes `dead`; its fence is then good
-        for `reply` and `sending`, to tell the person. One that was to be stopped is begun, with
-        `cancel_asked`, so that what it did can be written down; it ends as `cancelled` at once when
-        it did nothing yet, or was begun that often.
+        as well, the attempt is over all the same: the next `begin` takes the turn over.)
+
+        A turn that was begun `max_attempts` times without an end is begun once more as `given_up`:
+        to tell the person, and to end as `dead`. When that too comes to no end `TELLING_ATTEMPTS`
+        times, it becomes `dead` without a word. One that was to be stopped is begun, with
+        `cancel_asked`, so that it can be written down; it ends as `cancelled` at once when it was
+        begun `max_attempts` times, or did nothing yet and its epoch is over.
         """
         ...
 
@@ -107,10 +112,15 @@ class Store(Protocol):
         """
         ...
 
-    async def ask_to_stop(self, key: str) -> Sequence[TurnRef]:
-        """Mark the turn of a conversation that was begun as to be stopped, and return it.
+    async def ask_to_stop(self, key: str, *, turn: str | None = None) -> Sequence[TurnRef]:
+        """Mark the open turns of a conversation as to be stopped, and return them in order.
 
-        One that waits goes on at once, to end.
+        One that waits goes on at once, to end; one that is queued ends when it is begun. What
+        nobody wrote (a job, an event) and nobody has begun is left as it is.
+
+        Args:
+            key: The conversation.
+            turn: Only this turn of it, whoever wrote it; None = all.
         """
         ...
 

@@ -15,7 +15,9 @@ Source = Literal["message", "job", "event", "tool"]
 work of a tool that ended."""
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "dead"]
 OPEN_STATES: Final[tuple[TurnState, ...]] = ("queued", "running", "waiting")
-CallKind = Literal["model", "tool"]
+CallKind = Literal["model", "tool", "message"]
+"""What is recorded of a turn: a call of a model, of a tool, or a message that was sent beside the
+reply."""
 PartState = Literal["pending", "sending", "sent", "stale", "failed", "in_doubt"]
 
 
@@ -125,12 +127,12 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """A model call, or a tool call, of a turn.
+    """A model call, or a tool call, of a turn; or a message that it sent beside its reply.
 
     Args:
-        id: Unique within the turn: `model:3`, or the tool call's id.
-        kind: Which of the two.
-        name: Model or canonical tool name.
+        id: Unique within the turn: `model:3`, `message:1`, or the tool call's id.
+        kind: Which of them.
+        name: Model, canonical tool name, or instance name of the channel.
         digest: Hash of what was asked for, so that another call under one id is noticed.
         effects: What the call may do; None = unknown.
         on_interrupt: The tool's own word (`rerun`, `tell`, `reconcile`), or None.
@@ -183,12 +185,15 @@ class Begun:
         calls: What earlier attempts have begun or finished, by id.
         outbox: The reply that an earlier attempt has written, in order.
         approvals: What was asked about its calls, by id of the call.
+        given_up: True when it was begun too often: it shall do nothing more than send a reply that
+            is written, or else tell the person; then it ends as `dead`.
     """
 
     turn: TurnRecord
     calls: Mapping[str, CallRecord] = field(default_factory=dict)
     outbox: tuple[OutboxPart, ...] = ()
     approvals: Mapping[str, Approval] = field(default_factory=dict)
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +202,8 @@ class NotBegun:
 
     Args:
         why: `over` (it has ended), `busy` (an earlier turn of the conversation is open, or a living
-            host runs it), `later` (it waits), `dead` (it was begun too often and is given up now).
+            host runs it), `later` (it waits), `dead` (it was begun too often, also
+            to tell that, and ends now).
         at: When to try again, in seconds since the epoch; None = unknown.
         turn: The turn, when it is given up.
     """

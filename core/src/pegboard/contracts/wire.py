@@ -264,7 +264,15 @@ _CONTROL: Final = _union(
     ),
     change_config=(
         ChangeConfig,
-        _record(ChangeConfig, question=_TEXT, key=_TEXT, value=_JSON, add=_FLAG, replaces=_TEXT),
+        _record(
+            ChangeConfig,
+            question=_TEXT,
+            key=_TEXT,
+            value=_JSON,
+            add=_FLAG,
+            replaces=_TEXT,
+            also=_OBJECT,
+        ),
     ),
 )
 _OUTPUT: Final = _Codec(

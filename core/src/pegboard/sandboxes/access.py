@@ -34,12 +34,24 @@ def check(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> No
 
 def outside(table: GrantTable, path: PathText, parts: Parts, *, write: bool) -> SandboxError:
     """Return the refusal of a place that no grant reaches."""
+    mode, folder, never = _wanted(table, parts, write)
+    return explain.outside(path.text, mode=mode, folder=folder, never=never, grants=table.grants)
+
+
+def link_outside(
+    table: GrantTable, link: str, target: str, parts: Parts, *, write: bool
+) -> SandboxError:
+    """Return the refusal of a link that leads to a place that no grant reaches."""
+    mode, folder, never = _wanted(table, parts, write)
+    return explain.link_outside(link, target, mode=mode, folder=folder, never=never)
+
+
+def _wanted(table: GrantTable, parts: Parts, write: bool) -> tuple[Grip, str, str | None]:
+    """Return what has to be granted for a place: mode and folder, and why it can't be."""
     place = parts if _is_folder(parts) else parts[:-1]
     mode: Grip = "rw" if write else "ro"
     never = unsafe_root(place, mode, home=table.home, protected=table.protection.own)
-    return explain.outside(
-        path.text, mode=mode, folder=join(place), never=never, grants=table.grants
-    )
+    return mode, join(place), never
 
 
 def _is_folder(parts: Parts) -> bool:

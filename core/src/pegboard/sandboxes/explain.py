@@ -37,9 +37,10 @@ def outside(
         grants: What is granted; the first is the workspace.
     """
     roots = ", ".join(str(grant.path) for grant in grants)
-    fix = f"{folder} can't be granted: {never}." if never else grant_command(folder, mode)
     return SandboxError(
-        f"path is outside the granted roots: {path} (granted: {roots})", fix=fix, path=path
+        f"path is outside the granted roots: {path} (granted: {roots})",
+        fix=_grant_or_not(folder, mode, never),
+        path=path,
     )
 
 
@@ -50,11 +51,21 @@ def read_only(path: str, *, root: str) -> SandboxError:
     )
 
 
-def link_outside(link: str, target: str) -> SandboxError:
-    """Return the refusal of a symbolic link that leads out of the grants."""
+def link_outside(
+    link: str, target: str, *, mode: Grip, folder: str, never: str | None
+) -> SandboxError:
+    """Return the refusal of a symbolic link that leads out of the grants.
+
+    Args:
+        link: The link.
+        target: Where it leads to, as it is written in it.
+        mode: What would have to be granted.
+        folder: The folder to grant.
+        never: Why that folder can't be granted, or None when it can.
+    """
     return SandboxError(
         f"symbolic link leads outside the granted roots: {link} -> {target}",
-        fix="Name a file inside the granted roots, or ask for a grant of the target's folder.",
+        fix=_grant_or_not(folder, mode, never),
         path=link,
     )
 
@@ -108,3 +119,7 @@ def lacks_effect(effect: Effect, effects: Effects) -> SandboxError:
 def grant_command(path: str, mode: Grip) -> str:
     """Return the command that grants one more folder or file."""
     return f"pegboard grant {shlex.quote(path)}" + (" --write" if mode == "rw" else "")
+
+
+def _grant_or_not(folder: str, mode: Grip, never: str | None) -> str:
+    return f"{folder} can't be granted: {never}." if never else grant_command(folder, mode)

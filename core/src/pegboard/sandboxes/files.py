@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from operator import itemgetter
 from typing import Final, TypeVar
 
+import anyio
 from anyio import to_thread
 
 from pegboard.contracts.effects import Effect, Effects
@@ -28,7 +29,7 @@ from pegboard.sandboxes.syscalls import rename_new
 
 T = TypeVar("T")
 _BATCH: Final = 512
-_PIECE: Final = 1 << 20
+_PIECE: Final = 4 << 20
 _PASSED_ON: Final = (
     *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError),
 )
@@ -67,6 +68,17 @@ class SandboxFiles:
                 check(self.table, text, text.parts, write=write)
                 return join(text.parts)
 
+    async def folder(self, path: str) -> str:
+        """Return the absolute folder that a command starts in; "" is the workspace."""
+        if not path:
+            return join(self.table.workspace.parts)
+        place = self.resolve(path)
+        if not await anyio.Path(place).is_dir():
+            raise SandboxError(
+                f"the folder {path} does not exist", fix="Name a folder that exists.", path=path
+            )
+        return place
+
     def display(self, absolute: str) -> str:
         """Return how to show a path: relative to the workspace where it is inside."""
         return self.table.display(split(absolute))
@@ -76,12 +88,23 @@ class SandboxFiles:
         self._may("read")
         return await self._do(path, lambda text: self._read(text, offset, limit))
 
+    async def read_each(self, paths: Sequence[str], *, limit: int) -> list[bytes | None]:
+        """Return the first `limit` bytes of each file, in order; None where it can't be read."""
+        self._may("read")
+        return await to_thread.run_sync(lambda: [self._read_if(path, limit) for path in paths])
+
     async def write(
-        self, path: str, data: bytes, *, parents: bool = True, must_be_new: bool = False
+        self,
+        path: str,
+        data: bytes,
+        *,
+        parents: bool = True,
+        must_be_new: bool = False,
+        new_mode: int | None = None,
     ) -> None:
         """Replace a file as one step; mode and owner of an existing file are kept."""
         self._may("fs_write")
-        await self._do(path, lambda text: self._write(text, data, parents, must_be_new))
+        await self._do(path, lambda text: self._write(text, data, parents, must_be_new, new_mode))
 
     async def stat(self, path: str) -> FileStat | None:
         """Return what `path` is, or None when there is nothing."""
@@ -143,7 +166,15 @@ class SandboxFiles:
         finally:
             os.close(fd)
 
-    def _write(self, text: PathText, data: bytes, parents: bool, must_be_new: bool) -> None:
+    def _read_if(self, path: str, limit: int) -> bytes | None:
+        try:
+            return self._read(self.table.read(path), 0, limit)
+        except (OSError, SandboxError):
+            return None
+
+    def _write(
+        self, text: PathText, data: bytes, parents: bool, must_be_new: bool, new_mode: int | None
+    ) -> None:
         if text.folder:
             raise IsADirectoryError(
                 errno.EISDIR, "the path ends in a slash, so it names a folder", text.text
@@ -151,12 +182,12 @@ class SandboxFiles:
         created: list[Parts] = []
         try:
             with reach(self.table, text, write=True, created=created if parents else None) as spot:
-                self._replace(spot, data, must_be_new)
+                self._replace(spot, data, must_be_new, new_mode)
         except BaseException:
             self._take_back(created)
             raise
 
-    def _replace(self, spot: Spot, data: bytes, must_be_new: bool) -> None:
+    def _replace(self, spot: Spot, data: bytes, must_be_new: bool, new_mode: int | None) -> None:
         if spot.found is not None:
             if must_be_new:
                 raise FileExistsError(errno.EEXIST, "the file exists", spot.path.text)
@@ -168,6 +199,7 @@ class SandboxFiles:
                 data,
                 old=spot.found,
                 must_be_new=must_be_new,
+                new_mode=new_mode,
                 durable=self.durable,
             )
         except PermissionError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from pegboard.sandboxes.protected import Protection
 from pegboard.sandboxes.roots import unsafe_root
 
 FOLDER_FLAGS: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+NOT_OPEN: Final = -1
 CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
 
 
@@ -91,6 +92,28 @@ class GrantTable:
         table = cls(tuple(roots), Protection.of(spec.protected, house), home_parts)
         table.notes = tuple(notes)
         return table
+
+    @classmethod
+    def elsewhere(
+        cls, places: Sequence[tuple[Parts, Grip]], *, home: Parts, protected: Iterable[Parts] = ()
+    ) -> GrantTable:
+        """Return the grants of another machine: they are judged by name, and nothing is open.
+
+        Args:
+            places: Folders and files with every link resolved; the first is the workspace.
+            home: The home folder there.
+            protected: Places that no grant opens.
+
+        Raises:
+            SandboxError: When a folder may not be granted.
+        """
+        own = tuple(protected)
+        for parts, mode in places:
+            reason = unsafe_root(parts, mode, home=home, protected=own)
+            if reason:
+                raise explain.refused_root(join(parts), reason)
+        roots = tuple(Root(parts, parts, mode, fd=NOT_OPEN) for parts, mode in places)
+        return cls(roots, Protection.by_name(own, home), home)
 
     @property
     def workspace(self) -> Root:
@@ -174,7 +197,8 @@ class GrantTable:
 
     def _give_back(self) -> None:
         for root in self.roots:
-            os.close(root.fd)
+            if root.fd != NOT_OPEN:
+                os.close(root.fd)
 
 
 def _open_root(grant: Grant, home: Parts, own: list[Parts]) -> Root | None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pegboard.contracts.errors import SandboxError
-from pegboard.sandboxes import explain
-from pegboard.sandboxes.access import check
+from pegboard.sandboxes.access import check, link_outside
 from pegboard.sandboxes.grants import CLOSE_ON_EXEC, FOLDER_FLAGS, GrantTable, Root
 from pegboard.sandboxes.paths import Parts, PathText, normal
 from pegboard.sandboxes.syscalls import open_below
@@ -133,7 +132,7 @@ class Walker:
     def _elsewhere(self, parts: Parts, link: str, target: str) -> tuple[Root, Parts]:
         chosen = self.table.choose(parts)
         if chosen is None:
-            raise explain.link_outside(link, target)
+            raise link_outside(self.table, link, target, parts, write=self.write)
         return chosen
 
     def _count_link(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -19,7 +20,11 @@ from pegboard.contracts.sandbox import (
 )
 
 NO_SANDBOX: Final = "no sandbox is installed"
-INSTALL: Final = "pip install pegboard-sandbox-local"
+NONE: Final = "missing"
+"""Its id, by which a report is known to be of no sandbox."""
+INSTALL: Final = "pip install pegboard-sandbox-" + (
+    "bubblewrap" if sys.platform == "linux" else "local"
+)
 
 
 class MissingSandbox:
@@ -32,7 +37,7 @@ class MissingSandbox:
         effects: Kept, so that a narrowed one is a sandbox like any other.
     """
 
-    info = SandboxInfo(id="missing", confines_commands=True, preference=100)
+    info = SandboxInfo(id=NONE, confines_commands=True, preference=100)
 
     def __init__(
         self,
@@ -60,7 +65,13 @@ class MissingSandbox:
         self._refuse()
 
     async def write(
-        self, path: str, data: bytes, *, parents: bool = True, must_be_new: bool = False
+        self,
+        path: str,
+        data: bytes,
+        *,
+        parents: bool = True,
+        must_be_new: bool = False,
+        new_mode: int | None = None,
     ) -> None:
         """Refuse."""
         self._refuse()
@@ -101,11 +112,11 @@ class MissingSandbox:
 
     def explain(self) -> SandboxReport:
         """Say that nothing can be reached."""
-        reason = f"{self._reason[:1].upper()}{self._reason[1:]}"
+        reason = f"{self._reason[:1].upper()}{self._reason[1:]}".rstrip(".")
         notes = [f"{reason}: no tool can reach files or run commands.", *filter(None, [self._fix])]
         kinds = ("fs_read", "fs_write", "net", "signals", "pids", "tree_kill")
         return SandboxReport(
-            sandbox="missing", enforced=dict.fromkeys(kinds, "yes"), grants=(), notes=tuple(notes)
+            sandbox=NONE, enforced=dict.fromkeys(kinds, "yes"), grants=(), notes=tuple(notes)
         )
 
     async def aclose(self) -> None:

@@ -8,24 +8,23 @@ number can't belong to anybody else when signals are sent.
 from __future__ import annotations
 
 import errno
-import math
 import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Command, Completed, OutputSink
-from pegboard.sandboxes.capture import Capture
+from pegboard.sandboxes.bounds import STREAMS, Bounds, Stream
+from pegboard.sandboxes.keeper import KEEPER
+from pegboard.sandboxes.launch import Launch, Ready, Started, start_program
+from pegboard.sandboxes.live_process import LiveProcess
 from pegboard.sandboxes.process_space import ProcessSpace
-from pegboard.sandboxes.process_tree import MARK_NAME, ProcessTree
+from pegboard.sandboxes.process_tree import CommandTree, ProcessTree
 
 DRAIN_S: Final = 0.25
 _CHUNK: Final = 65_536
@@ -33,41 +32,13 @@ _CHUNKS_IN_A_ROW: Final = 8  # then others get their turn
 _POLL_S: Final = 0.01
 _DEATH_S: Final = 5.0
 
-Stream = Literal["stdout", "stderr"]
-StopReason = Literal["wall", "idle", "output"]
-Start = Callable[[], "subprocess.Popen[bytes]"]
-Ready = Callable[[int], Awaitable[Callable[[], None]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """How a backend starts a command; everything here is decided, nothing comes from a model.
-
-    Args:
-        argv: Program and arguments as the kernel gets them.
-        cwd: Folder to start in, or None = the host's.
-        env: The whole environment.
-        pass_fds: Descriptors that the program inherits.
-        find_strays: Look for processes that left the group.
-        own_processes: The program keeps the command in a process space of its own, which ends with
-            the program's only child: TERM is for the processes inside, KILL for that child.
-        start: Where the program is started: called with what starts it.
-        ready: Called with the process id when the program has started, for what it waits for. What
-            it returns lets the program go on. Time runs, and output is read, meanwhile.
-    """
-
-    argv: Sequence[str]
-    cwd: str | None
-    env: Mapping[str, str]
-    pass_fds: Sequence[int] = ()
-    find_strays: bool = True
-    own_processes: bool = False
-    start: Callable[[Start], subprocess.Popen[bytes]] | None = None
-    ready: Ready | None = None
-
 
 async def run_process(
-    launch: Launch, command: Command, *, on_output: OutputSink | None = None
+    launch: Launch,
+    command: Command,
+    *,
+    on_output: OutputSink | None = None,
+    live: LiveProcess | None = None,
 ) -> Completed:
     """Run a command to its end, and end all that it started.
 
@@ -78,6 +49,7 @@ async def run_process(
         launch: How to start it.
         command: Its input and limits.
         on_output: Gets the output as it comes; a slow one slows the command down.
+        live: What is done to it meanwhile, and its terminal; None = nothing, and none.
 
     Raises:
         SandboxError: When the program can't be started.
@@ -86,24 +58,35 @@ async def run_process(
     strays = launch.find_strays and not launch.own_processes
     mark = secrets.token_hex(8) if strays else ""
     started = anyio.current_time()
-    process = _start(launch, command, mark)
-    tree = ProcessSpace(process.pid) if launch.own_processes else ProcessTree(process.pid, mark)
-    run = _Run(process, tree, command, on_output)
+    if mark:
+        KEEPER.hold(mark)  # before the start: the host may be killed right behind it
     try:
-        reason, held = await run.to_the_end(launch.ready)
+        program = start_program(launch, command, mark, live)
+    except BaseException:
+        if mark:
+            KEEPER.drop(mark)
+        raise
+    process = program.process
+    tree = _tree(launch, process.pid, mark)
+    bounds = Bounds(command, on_output)
+    run = _Run(program, tree, command, bounds, live)
+    try:
+        held = await run.to_the_end(launch.ready)
     finally:
+        if mark:
+            KEEPER.drop(mark)
         run.close()
-    if run.failure is not None:
-        raise run.failure
+    if bounds.failure is not None:
+        raise bounds.failure
     # a process that the kernel won't let go of counts as killed
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     return Completed(
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else None,
-        stdout=run.streams["stdout"].captured(),
-        stderr=run.streams["stderr"].captured(),
+        stdout=bounds.streams["stdout"].captured(),
+        stderr=bounds.streams["stderr"].captured(),
         duration_s=anyio.current_time() - started,
-        timed_out=reason,
+        timed_out=bounds.reason,
         pipe_held=held,
     )
 
@@ -113,39 +96,37 @@ class _Run:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
-        tree: ProcessTree | ProcessSpace,
+        program: Started,
+        tree: CommandTree,
         command: Command,
-        on_output: OutputSink | None,
+        bounds: Bounds,
+        live: LiveProcess | None,
     ) -> None:
-        self.process = process
+        self.program = program
+        self.process = program.process
         self.tree = tree
         self.command = command
-        self.on_output = on_output
-        self.streams: dict[Stream, Capture] = {
-            "stdout": Capture(command.keep_head, command.keep_tail),
-            "stderr": Capture(command.keep_head, command.keep_tail),
-        }
-        self.failure: Exception | None = None
-        self.reason: StopReason | None = None
-        self.over = anyio.Event()
-        self.open_pipes = 2
+        self.bounds = bounds
+        self.live = live
+        self.open_pipes = len(program.outputs)
         self.drained = anyio.Event()
-        self.last_output = anyio.current_time()
 
-    async def to_the_end(self, ready: Ready | None = None) -> tuple[StopReason | None, bool]:
-        """Wait for the end, or bring it about; return why it was stopped and if a pipe is held."""
+    async def to_the_end(self, ready: Ready | None = None) -> bool:
+        """Wait for the end, or bring it about; return whether a pipe is held."""
         held = False
         async with anyio.create_task_group() as tasks:
             try:
-                tasks.start_soon(self._pump, "stdout", self.process.stdout)
-                tasks.start_soon(self._pump, "stderr", self.process.stderr)
+                for stream, fd in zip(STREAMS, self.program.outputs, strict=False):
+                    tasks.start_soon(self._pump, stream, fd)
                 tasks.start_soon(self._feed)
+                if self.live is not None:
+                    self.live.begin(self.tree, self.program.input)
+                    tasks.start_soon(self._watch_stop, self.live)
                 if ready is not None:
                     tasks.start_soon(self._make_ready, ready)
                 tasks.start_soon(self._watch_exit)
-                tasks.start_soon(self._watch_time)
-                await self.over.wait()
+                tasks.start_soon(self.bounds.watch_time)
+                await self.bounds.over.wait()
                 if not has_ended(self.process):
                     await self._stop()
                 with anyio.move_on_after(DRAIN_S):
@@ -157,15 +138,12 @@ class _Run:
                         await self._stop()
                     await self.tree.kill()
             tasks.cancel_scope.cancel()
-        return self.reason, held
+        return held
 
     def close(self) -> None:
         """Give back pipes and the process entry."""
         self.tree.close()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        self.program.close()
         self.process.poll()
 
     async def _stop(self) -> None:
@@ -186,32 +164,18 @@ class _Run:
             self.tree.remember()
             go_on()
         except Exception as error:  # the command can't run: it is ended, then it is told
-            self.failure = error
-            self._finish(None)
-
-    def _finish(self, reason: StopReason | None) -> None:
-        if not self.over.is_set():
-            self.reason = reason
-            self.over.set()
+            self.bounds.fail(error)
 
     async def _watch_exit(self) -> None:
         await wait_ended(self.process)
-        self._finish(None)
+        self.bounds.finish()
 
-    async def _watch_time(self) -> None:
-        deadline = anyio.current_time() + self.command.timeout_s
-        while True:
-            idle_at = self.last_output + (self.command.idle_s or math.inf)
-            now = anyio.current_time()
-            if now >= deadline:
-                return self._finish("wall")
-            if now >= idle_at:
-                return self._finish("idle")
-            await anyio.sleep(min(deadline, idle_at) - now)
+    async def _watch_stop(self, live: LiveProcess) -> None:
+        await live.stopping.wait()
+        self.bounds.finish()
 
-    async def _pump(self, stream: Stream, pipe: Any) -> None:
+    async def _pump(self, stream: Stream, fd: int) -> None:
         try:
-            fd = pipe.fileno()
             os.set_blocking(fd, False)
             await self._pump_chunks(stream, fd)
         finally:
@@ -228,32 +192,22 @@ class _Run:
                 in_a_row = 0
                 await anyio.wait_readable(fd)
                 continue
+            except OSError as error:
+                if error.errno != errno.EIO:  # so a terminal says that nobody has it open
+                    raise
+                return
             if not chunk:
                 return
-            await self._take(stream, chunk)
+            await self.bounds.take(stream, chunk)
             in_a_row += 1
             if in_a_row >= _CHUNKS_IN_A_ROW:
                 in_a_row = 0
                 await checkpoint()
 
-    async def _take(self, stream: Stream, chunk: bytes) -> None:
-        self.last_output = anyio.current_time()
-        self.streams[stream].feed(chunk)
-        if sum(capture.total for capture in self.streams.values()) > self.command.max_output:
-            self._finish("output")
-        if self.on_output is None or self.failure is not None:
-            return
-        try:
-            await self.on_output(stream, chunk)
-        except Exception as error:  # whoever listens fails: the command is ended, then it is told
-            self.failure = error
-            self._finish(None)
-
     async def _feed(self) -> None:
-        pipe = self.process.stdin
-        if pipe is None:
+        fd = self.program.input
+        if fd is None:
             return
-        fd = pipe.fileno()
         os.set_blocking(fd, False)
         rest = memoryview(self.command.stdin)
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -262,7 +216,13 @@ class _Run:
                     rest = rest[os.write(fd, rest) :]
                 except BlockingIOError:
                     await anyio.wait_writable(fd)
-        pipe.close()
+        self.program.close_input()
+
+
+def _tree(launch: Launch, pid: int, mark: str) -> CommandTree:
+    if launch.tree is not None:
+        return launch.tree(pid)
+    return ProcessSpace(pid) if launch.own_processes else ProcessTree(pid, mark)
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -291,50 +251,3 @@ async def wait_ended(process: subprocess.Popen[bytes]) -> None:
             await anyio.wait_readable(fd)
     finally:
         os.close(fd)
-
-
-def _start(launch: Launch, command: Command, mark: str) -> subprocess.Popen[bytes]:
-    argv = list(launch.argv)
-    if not argv:
-        raise SandboxError("the command is empty", fix="Name a program.")
-    env = {**launch.env, MARK_NAME: mark} if mark else dict(launch.env)
-
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            argv,
-            cwd=launch.cwd,
-            env=env,
-            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=tuple(launch.pass_fds),
-        )
-
-    try:
-        return start() if launch.start is None else launch.start(start)
-    except ValueError as error:
-        raise SandboxError(
-            f"the command can't be started: {error}", fix="Write it without NUL bytes."
-        ) from error
-    except OSError as error:
-        raise _start_error(error, argv[0], launch.cwd) from error
-
-
-def _start_error(error: OSError, program: str, cwd: str | None) -> SandboxError:
-    if cwd is not None and error.filename == cwd:
-        return SandboxError(
-            f"can't start in {cwd}: {error.strerror}", fix="Name a folder that exists."
-        )
-    if error.errno == errno.ENOENT:
-        return SandboxError(
-            f"no program named {program} here", fix=f"Install {program}, or name another program."
-        )
-    if error.errno == errno.E2BIG:
-        return SandboxError(
-            "the command is longer than this system allows", fix="Pass the text on standard input."
-        )
-    return SandboxError(
-        f"can't start {program}: {error.strerror}", fix="Name a program that may be run."
-    )

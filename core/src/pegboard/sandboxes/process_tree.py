@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 
@@ -35,6 +35,26 @@ class Seen:
     session: int
     started: int
     state: str
+
+
+class CommandTree(Protocol):
+    """A command and all that it started, wherever that runs."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of it."""
+        ...
+
+    async def kill(self) -> None:
+        """End all of it, and wait until it is gone."""
+        ...
+
+    def remember(self) -> None:
+        """Look at it now, for what can't be found out later."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held open."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

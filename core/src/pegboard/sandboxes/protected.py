@@ -76,6 +76,12 @@ class Protection:
             (*(("own", place) for place in own), *(("secret", place) for place in secrets)),
         )
 
+    @classmethod
+    def by_name(cls, protected: Iterable[Parts], home: Parts) -> Protection:
+        """Return the closed places of another machine, whose disk can't be looked at."""
+        own = tuple(canon_parts(parts) for parts in protected)
+        return cls(own, tuple(canon_parts((*home, *name.split("/"))) for name in SECRETS))
+
     def closed(self, parts: Parts, root: Parts, *, write: bool) -> tuple[Closed, Parts] | None:
         """Return why `parts` can't be used through a grant, and the closed place itself.
 

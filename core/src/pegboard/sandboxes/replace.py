@@ -15,6 +15,7 @@ from pegboard.sandboxes.syscalls import rename_new
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _NEW_MODE: Final = 0o666  # the umask takes away what the person does not want
 _KEPT_MODE: Final = 0o1777  # set-user-id and set-group-id do not survive a change of content
+_PLAIN_MODE: Final = 0o777  # what is made for a caller gives nobody another's rights
 _CAPABILITY: Final = "security.capability"  # nor do rights of a program
 _NAME_ROOM: Final = 200  # bytes; leaves room for the mark in the 255 that a name may have
 
@@ -26,6 +27,7 @@ def replace_file(
     *,
     old: os.stat_result | None,
     must_be_new: bool = False,
+    new_mode: int | None = None,
     durable: bool = True,
 ) -> None:
     """Write `data` beside the file and put it in its place.
@@ -39,6 +41,7 @@ def replace_file(
         data: The new content.
         old: What is there now, not following a link.
         must_be_new: Fail when something is there by then.
+        new_mode: Permission bits of a file that was not there; None = as the umask says.
         durable: Wait until the content and the name are on the disk.
 
     Raises:
@@ -49,12 +52,16 @@ def replace_file(
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     beside = _beside(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | CLOSE_ON_EXEC
-    fd = os.open(beside, flags, 0o600 if old is not None else _NEW_MODE, dir_fd=folder)
+    fd = os.open(
+        beside, flags, _NEW_MODE if old is None and new_mode is None else 0o600, dir_fd=folder
+    )
     try:
         try:
             _write_all(fd, data)
             if old is not None:
                 _copy_marks(folder, name, fd, old)
+            elif new_mode is not None:
+                os.fchmod(fd, new_mode & _PLAIN_MODE)
             if durable:
                 os.fsync(fd)
         finally:

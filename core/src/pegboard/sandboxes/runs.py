@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 import anyio
 
@@ -18,6 +19,16 @@ class Runs:
 
     def __init__(self) -> None:
         self.scopes: set[anyio.CancelScope] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that goes on when the caller has gone on; `end` waits for it.
+
+        It must be stopped by what stops `run`, and raise nothing.
+        """
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something that `end` can stop.
@@ -39,5 +50,5 @@ class Runs:
         """Stop everything and wait until its processes are gone."""
         for scope in tuple(self.scopes):
             scope.cancel()
-        while self.scopes:
+        while self.scopes or self.tasks:
             await anyio.sleep(_POLL_S)

@@ -16,26 +16,35 @@ from anyio import to_thread
 from pegboard import Command, Completed, SandboxError, SandboxInfo, SandboxReport, SandboxSpec
 from pegboard.sandboxes import (
     CommandPlaces,
+    ConfinedFiles,
     Effects,
-    GrantTable,
     Launch,
+    LiveProcess,
     OutputSink,
     Places,
     Runs,
     SandboxFiles,
+    abilities,
+    open_confined,
     run_process,
 )
 from pegboard_sandbox_bubblewrap.config import LandlockSettings
-from pegboard_sandbox_bubblewrap.confined import ConfinedFiles, seems_offline
 from pegboard_sandbox_bubblewrap.environment import inner_environment
 from pegboard_sandbox_bubblewrap.host_system import HostSystem, look_at_host
 from pegboard_sandbox_bubblewrap.landlock_rules import Ruleset, version
 from pegboard_sandbox_bubblewrap.landlock_thread import in_restricted_thread, why_not
 from pegboard_sandbox_bubblewrap.limits import Limits, limits_of
+from pegboard_sandbox_bubblewrap.offline import seems_offline
 from pegboard_sandbox_bubblewrap.report import OFFLINE, landlock_report
 from pegboard_sandbox_bubblewrap.syscall_filter import filter_program
 
-INFO: Final = SandboxInfo(id="landlock", confines_commands=True, preference=20)
+INFO: Final = SandboxInfo(
+    id="landlock",
+    confines_commands=True,
+    preference=20,
+    abilities=abilities(),
+    files_here=True,
+)
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 
 
@@ -66,14 +75,7 @@ class LandlockBackend:
             raise SandboxError(
                 f"the sandbox landlock does not work here: {unfit}", fix="pegboard doctor"
             )
-        table = GrantTable.open(spec)
-        try:
-            places = CommandPlaces(table)
-            await to_thread.run_sync(places.look)
-        except BaseException:
-            table.close()
-            raise
-        files = SandboxFiles(table, spec.effects, durable=self.settings.durable_writes)
+        files, places = await open_confined(spec, durable=self.settings.durable_writes)
         machine = LandlockMachine(self.settings)
         return LandlockSandbox(files, spec, machine=machine, places=places, runs=Runs())
 
@@ -139,7 +141,9 @@ class LandlockSandbox(ConfinedFiles):
         super().__init__(files, spec, places=places, runs=runs, owner=owner)
         self._machine = machine
 
-    async def confined(self, command: Command, cwd: str, on_output: OutputSink | None) -> Completed:
+    async def confined(
+        self, command: Command, cwd: str, on_output: OutputSink | None, live: LiveProcess | None
+    ) -> Completed:
         """Run a command that has given up its rights."""
         places = self.places.begin(writable=self.may_write)
         try:
@@ -147,7 +151,10 @@ class LandlockSandbox(ConfinedFiles):
             rules = self._rules(places)
             try:
                 done = await run_process(
-                    self._launch(places, command, cwd, rules), command, on_output=on_output
+                    self._launch(places, command, cwd, rules),
+                    command,
+                    on_output=on_output,
+                    live=live,
                 )
             finally:
                 rules.close()

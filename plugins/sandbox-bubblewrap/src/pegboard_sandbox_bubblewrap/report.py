@@ -73,9 +73,10 @@ def _network_note(settings: BubblewrapSettings) -> str:
         return "Calls that may use the network have the network of this machine, others have none."
     hosts = settings.allow_hosts
     reached = "every public host" if hosts is None else ", ".join(hosts)
-    ports = ", ".join(map(str, settings.allow_ports))
+    ports = "ports " if len(settings.allow_ports) > 1 else "port "
+    ports += " and ".join(map(str, settings.allow_ports))
     return (
-        f"Calls that may use the network reach {reached} on port {ports}, through a proxy that "
+        f"Calls that may use the network reach {reached} on {ports}, through a proxy that "
         "refuses private addresses; others have none."
     )
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from anyio import to_thread
 
 from pegboard import (
     Command,
@@ -21,23 +20,26 @@ from pegboard import (
 )
 from pegboard.sandboxes import (
     CommandPlaces,
+    ConfinedFiles,
     Effects,
-    GrantTable,
+    LiveProcess,
     OutputSink,
     Places,
     Runs,
     SandboxFiles,
+    abilities,
+    open_confined,
     run_process,
 )
 from pegboard_sandbox_bubblewrap.arguments import TMP, Network, View
 from pegboard_sandbox_bubblewrap.binary import Binary
 from pegboard_sandbox_bubblewrap.config import BubblewrapSettings
-from pegboard_sandbox_bubblewrap.confined import ConfinedFiles, seems_offline
 from pegboard_sandbox_bubblewrap.descriptors import Descriptors, StatusPipe
 from pegboard_sandbox_bubblewrap.environment import inner_environment
 from pegboard_sandbox_bubblewrap.host_system import HostSystem, look_at_host, machine_secrets
 from pegboard_sandbox_bubblewrap.limits import Limits, apply_limits, limits_of
 from pegboard_sandbox_bubblewrap.network import PROXY_URL, Broker, Gate
+from pegboard_sandbox_bubblewrap.offline import seems_offline
 from pegboard_sandbox_bubblewrap.profile import Wrapped, wrap
 from pegboard_sandbox_bubblewrap.report import GUARDED, OFFLINE, bubblewrap_report
 from pegboard_sandbox_bubblewrap.trial import setup_error, working_binary
@@ -45,7 +47,13 @@ from pegboard_sandbox_bubblewrap.trial import setup_error, working_binary
 if TYPE_CHECKING:
     from pegboard_netguard import Rules
 
-INFO: Final = SandboxInfo(id="bubblewrap", confines_commands=True, preference=10)
+INFO: Final = SandboxInfo(
+    id="bubblewrap",
+    confines_commands=True,
+    preference=10,
+    abilities=abilities(),
+    files_here=True,
+)
 _RESOLVER: Final = "/etc/resolv.conf"
 
 
@@ -77,16 +85,13 @@ class BubblewrapBackend:
             raise SandboxError(
                 f"the sandbox bubblewrap does not work here: {binary}", fix="pegboard doctor"
             )
-        table = GrantTable.open(spec)
-        try:
-            is_open = self.settings.mode == "open"
-            more = tuple(machine_secrets()) if is_open else ()
-            places = CommandPlaces(table, everywhere=is_open, more=more)
-            await to_thread.run_sync(places.look)
-        except BaseException:
-            table.close()
-            raise
-        files = SandboxFiles(table, spec.effects, durable=self.settings.durable_writes)
+        is_open = self.settings.mode == "open"
+        files, places = await open_confined(
+            spec,
+            durable=self.settings.durable_writes,
+            everywhere=is_open,
+            more=tuple(machine_secrets()) if is_open else (),
+        )
         machine = Machine(binary, look_at_host(), self.settings)
         return BubblewrapSandbox(files, spec, machine=machine, places=places, runs=Runs())
 
@@ -145,7 +150,9 @@ class BubblewrapSandbox(ConfinedFiles):
         super().__init__(files, spec, places=places, runs=runs, owner=owner)
         self._machine = machine
 
-    async def confined(self, command: Command, cwd: str, on_output: OutputSink | None) -> Completed:
+    async def confined(
+        self, command: Command, cwd: str, on_output: OutputSink | None, live: LiveProcess | None
+    ) -> Completed:
         """Run a command in namespaces of its own."""
         network = self._machine.network(wanted=self.may_reach_network)
         machine = self._machine
@@ -155,7 +162,7 @@ class BubblewrapSandbox(ConfinedFiles):
             with Descriptors() as descriptors:
                 view = self._view(places, command, cwd, network)
                 wrapped = wrap(self._machine.binary.path, view, command.argv, descriptors)
-                done = await self._go(wrapped, command, on_output, descriptors, gate)
+                done = await self._go(wrapped, command, on_output, descriptors, gate, live)
         finally:
             held = self.places.end()
         refused = tuple(gate.refused) if gate is not None else ()
@@ -220,6 +227,7 @@ class BubblewrapSandbox(ConfinedFiles):
         on_output: OutputSink | None,
         descriptors: Descriptors,
         gate: Gate | None,
+        live: LiveProcess | None,
     ) -> Completed:
         """Run what was wrapped, and tell an end of bwrap from an end of the command."""
         status = StatusPipe(wrapped.status)
@@ -238,7 +246,7 @@ class BubblewrapSandbox(ConfinedFiles):
 
             try:
                 launch = replace(wrapped.launch, ready=ready)
-                outcome = await run_process(launch, command, on_output=on_output)
+                outcome = await run_process(launch, command, on_output=on_output, live=live)
             except Exception as error:  # told as it is, not as one of a group
                 outcome = error
             tasks.cancel_scope.cancel()

@@ -5,30 +5,39 @@ from __future__ import annotations
 import os
 from typing import Final
 
-import anyio
-
 from pegboard import (
     Command,
     Completed,
+    Process,
     SandboxError,
     SandboxInfo,
     SandboxReport,
     SandboxSpec,
+    TerminalSize,
 )
 from pegboard.sandboxes import (
     Effects,
     Enforcement,
     GrantTable,
     Launch,
+    LiveProcess,
     OutputSink,
     Runs,
     SandboxFiles,
+    abilities,
     command_environment,
     lacks_effect,
     run_process,
+    start_live,
 )
 
-INFO: Final = SandboxInfo(id="local", confines_commands=False, preference=90)
+INFO: Final = SandboxInfo(
+    id="local",
+    confines_commands=False,
+    preference=90,
+    abilities=abilities(),
+    files_here=True,
+)
 ALLOW: Final = "pegboard config set sandboxes.local.allow_unconfined_shell true"
 
 _REFUSED = (
@@ -113,25 +122,41 @@ class LocalSandbox(SandboxFiles):
         Raises:
             SandboxError: When it is not allowed, or can't be started.
         """
-        if "exec" not in self.effects:
+        return await self._run(command, on_output)
+
+    async def start(self, command: Command, *, terminal: TerminalSize | None = None) -> Process:
+        """Start a command and return at once, as `run` would run it.
+
+        Raises:
+            SandboxError: When it is not allowed, or can't be started.
+        """
+        return await start_live(self._runs, command, terminal, self._run)
+
+    async def _run(
+        self, command: Command, on_output: OutputSink | None, live: LiveProcess | None = None
+    ) -> Completed:
+        if command.lacks_exec(self.effects):
             raise lacks_effect("exec", self.effects)
         if not self._shell:
             raise SandboxError(
                 'commands are refused: the sandbox "local" can\'t confine them',
                 fix=f"To let them run with all the rights of your user: {ALLOW}",
             )
-        if "fs_write" not in self.effects:
+        if "fs_write" not in self.effects and not command.vetted:
             raise SandboxError(
                 'commands are refused here: the sandbox "local" can\'t keep them from writing, '
                 "which this run may not",
-                fix="Use the tools for files, or a sandbox that confines commands.",
+                fix="Use the tools for files; for one that confines commands: "
+                "pegboard config set sandbox.use auto",
             )
         launch = Launch(
             argv=tuple(command.argv),
-            cwd=await self._folder(command.cwd),
+            cwd=await self.folder(command.cwd),
             env=command_environment(self._spec.env, extra=command.env),
         )
-        return await self._runs.run(lambda: run_process(launch, command, on_output=on_output))
+        return await self._runs.run(
+            lambda: run_process(launch, command, on_output=on_output, live=live)
+        )
 
     def narrowed(self, effects: Effects) -> LocalSandbox:
         """Return the same sandbox with fewer effects; the two share what is open."""
@@ -166,13 +191,3 @@ class LocalSandbox(SandboxFiles):
         if self._owner:
             await self._runs.end()
             self.table.close()
-
-    async def _folder(self, path: str) -> str:
-        if not path:
-            return str(self.workspace)
-        place = self.resolve(path)
-        if not await anyio.Path(place).is_dir():
-            raise SandboxError(
-                f"the folder {path} does not exist", fix="Name a folder that exists.", path=path
-            )
-        return place

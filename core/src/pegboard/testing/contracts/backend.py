@@ -1,7 +1,8 @@
-"""The laws of a backend: a store, and an engine on it."""
+"""The laws of a backend: a store, an engine on it, and its archive."""
 
 from __future__ import annotations
 
+from pegboard.testing.contracts.backend_archive import ArchiveLaws
 from pegboard.testing.contracts.backend_calls import CallLaws
 from pegboard.testing.contracts.backend_engine import (
     ClosingLaws,
@@ -31,6 +32,7 @@ class BackendContract(
     TranscriptLaws,
     ConversationLaws,
     SpendingLaws,
+    ArchiveLaws,
     DeliveryLaws,
     WaitingLaws,
     FairnessLaws,

@@ -166,14 +166,17 @@ class WaitingLaws(BackendSuite):
                 await until(lambda: turns.sequence("chat") == [2], "the turn", limit_s=PROMPT_S)
 
     async def test_a_later_turn_comes_at_its_time(self, tmp_path: Path) -> None:
-        """Not before; and what comes after it in its conversation waits."""
+        """Not before, and told for which time; what comes after it in its conversation waits."""
         times: list[float] = []
+        due: list[float | None] = []
 
         async def once(begun: Begun, lease: Lease) -> Outcome | None:
             times.append(CLOCK.now())
+            due.append(lease.due)
             if len(times) > 1:
                 return None
             at = CLOCK.now() + SOON_S
+            times.append(at)
             await store.wait(begun.turn.ref.turn, begun.turn.fence, until=at)
             return Later(at)
 
@@ -186,7 +189,9 @@ class WaitingLaws(BackendSuite):
                 assert (engine.stats().running, engine.stats().keys) == (0, 1)
                 await until(lambda: _ended(store), "the end of the turns")
             assert turns.sequence("chat") == [1, 1, 2]
-            assert SOON_S <= times[1] - times[0] < SOON_S + PROMPT_S
+            begun, at, again = times[:3]
+            assert SOON_S <= again - begun < SOON_S + PROMPT_S
+            assert due == [None, at, None]
 
     @pytest.mark.parametrize("at", [None, 3600.0])
     async def test_a_poke_wakes_a_later_turn(self, tmp_path: Path, at: float | None) -> None:

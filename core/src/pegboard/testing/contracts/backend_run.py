@@ -103,6 +103,8 @@ class NotedTurns:
                 self._note("finishing", ref, "")
             return outcome_of(begun)
         try:
+            if begun.given_up:
+                return await self._give_up(begun)
             self._note("began", ref, "")
             for name in CALLS:
                 await self._call(begun, name)
@@ -112,6 +114,14 @@ class NotedTurns:
             await self._store.finish(ref.turn, fence, state="done", now=CLOCK.now())
         except FencedError:
             return After.FENCED
+        return After.DONE
+
+    async def _give_up(self, begun: Begun) -> Outcome:
+        """Tell that a turn is given up, and end it."""
+        ref, fence = begun.turn.ref, begun.turn.fence
+        await self._reply(begun)
+        self._note("finishing", ref, "")
+        await self._store.finish(ref.turn, fence, state="dead", now=CLOCK.now())
         return After.DONE
 
     async def _call(self, begun: Begun, name: str) -> None:

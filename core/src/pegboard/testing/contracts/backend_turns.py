@@ -9,8 +9,8 @@ from typing import Final
 import anyio
 import pytest
 
-from pegboard.contracts.store import FencedError, Store
-from pegboard.contracts.turn import Begun, NotBegun, TurnRef, TurnState
+from pegboard.contracts.store import TELLING_ATTEMPTS, FencedError, Store
+from pegboard.contracts.turn import Begun, TurnRef, TurnState
 from pegboard.testing.contracts.backend_calls import CALL
 from pegboard.testing.contracts.backend_suite import (
     MAX_ATTEMPTS,
@@ -207,12 +207,20 @@ class BeginLaws(BackendSuite):
             assert begun.count(True) == len(refs)
 
     async def test_a_turn_that_never_ends_is_given_up(self, tmp_path: Path) -> None:
-        """Begun too often by hosts that ended before it, it is dead; its conversation goes on."""
+        """Begun too often by hosts that ended before it, it is begun once more, to tell that.
+
+        Where hosts end before that as well it is dead without it, and its conversation goes on.
+        """
         async with self.opened(tmp_path) as (store, _):
             ref, following = await took(store), await took(store)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             async with self.opened(tmp_path) as (store, _):
                 assert (await began(store, ref)).turn.attempts == attempt
+        for _ in range(TELLING_ATTEMPTS):
+            async with self.opened(tmp_path) as (store, _):
+                begun = await began(store, ref)
+                assert begun.given_up
+                assert (await refused(store, following)).why == "busy"
         async with self.opened(tmp_path) as (store, _):
             given_up = await refused(store, ref)
             assert given_up.why == "dead"
@@ -222,18 +230,28 @@ class BeginLaws(BackendSuite):
             await began(store, following)
 
     async def test_that_a_turn_was_given_up_can_be_told(self, tmp_path: Path) -> None:
-        """Its record has the fence for a reply, which is then sent as any other."""
+        """What tells it is kept, and sent as any reply, also by the host after the next."""
         async with self.opened(tmp_path) as (store, _):
             ref = await took(store)
-            await began(store, ref)
+            assert not (await began(store, ref)).given_up
         async with self.opened(tmp_path) as (store, _):
-            answer = await store.begin(ref.turn, now=NOW, max_attempts=1)
-            assert isinstance(answer, NotBegun)
-            assert answer.turn is not None
-            fence = answer.turn.fence
+            begun = await store.begin(ref.turn, now=NOW, max_attempts=1)
+            assert isinstance(begun, Begun)
+            assert begun.given_up
+            fence = begun.turn.fence
             await store.reply(ref.turn, fence, [{"text": "I gave up."}], now=NOW)
+        async with self.opened(tmp_path) as (store, _):
+            begun = await store.begin(ref.turn, now=NOW, max_attempts=1)
+            assert isinstance(begun, Begun)
+            assert begun.given_up
+            assert [part.state for part in begun.outbox] == ["pending"]
+            fence = begun.turn.fence
             assert await store.sending(ref.turn, fence, 0, now=NOW)
             await store.sent(ref.turn, 0, ["m1"], now=NOW)
+            await store.finish(ref.turn, fence, state="dead", now=NOW)
+            record = await store.turn(ref.turn)
+            assert record is not None
+            assert record.state == "dead"
 
     async def test_handing_back_counts_for_nothing(self, tmp_path: Path) -> None:
         """Neither a release nor a wait is an attempt that failed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pegboard.contracts.turn import Begun
@@ -10,6 +11,7 @@ from pegboard.testing.contracts.backend_suite import (
     NOW,
     BackendSuite,
     began,
+    incoming,
     open_ids,
     refused,
     took,
@@ -62,21 +64,50 @@ class StopLaws(BackendSuite):
     """`/stop` and `/new`."""
 
     async def test_what_runs_is_asked_to_stop(self, tmp_path: Path) -> None:
-        """The running turn hears of it; what is queued behind it does not."""
+        """The running turn hears of it; what comes later does not."""
         async with self.opened(tmp_path) as (store, _):
-            first, second = await took(store), await took(store)
-            assert await store.ask_to_stop("other") == []
+            first = await took(store)
+            assert list(await store.ask_to_stop("other")) == []
             fence = (await began(store, first)).turn.fence
             assert not await store.stopping(first.turn, fence)
             assert [ref.turn for ref in await store.ask_to_stop("chat")] == [first.turn]
             assert await store.stopping(first.turn, fence)
-            stopped, queued = await store.turn(first.turn), await store.turn(second.turn)
+            second = await took(store)
+            stopped, later = await store.turn(first.turn), await store.turn(second.turn)
             assert stopped is not None
-            assert queued is not None
-            assert (stopped.cancel_asked, queued.cancel_asked) == (True, False)
+            assert later is not None
+            assert (stopped.cancel_asked, later.cancel_asked) == (True, False)
             await store.finish(first.turn, fence, state="cancelled", now=NOW)
             fence = (await began(store, second)).turn.fence
             assert not await store.stopping(second.turn, fence)
+
+    async def test_what_is_queued_is_asked_to_stop(self, tmp_path: Path) -> None:
+        """In its order: it is begun only to be written down as stopped."""
+        async with self.opened(tmp_path) as (store, _):
+            first, second, third = [await took(store) for _ in range(3)]
+            fence = (await began(store, first)).turn.fence
+            named = await store.ask_to_stop("chat", turn=third.turn)
+            assert [ref.turn for ref in named] == [third.turn]
+            assert not await store.stopping(first.turn, fence)
+            every = [ref.turn for ref in await store.ask_to_stop("chat")]
+            assert every == [first.turn, second.turn, third.turn]
+            assert (await refused(store, second)).why == "busy"
+            await store.finish(first.turn, fence, state="cancelled", now=NOW)
+            begun = await began(store, second)
+            assert begun.turn.cancel_asked
+            said = [{"role": "user", "text": "never mind"}]
+            fence = begun.turn.fence
+            await store.finish(second.turn, fence, state="cancelled", now=NOW, messages=said)
+            assert (await began(store, third)).turn.cancel_asked
+
+    async def test_what_nobody_wrote_is_not_stopped_before_it_began(self, tmp_path: Path) -> None:
+        """A job that is queued goes on; one that runs is stopped."""
+        async with self.opened(tmp_path) as (store, _):
+            job = (await store.ingest(replace(incoming(), source="job"))).ref
+            assert list(await store.ask_to_stop("chat")) == []
+            begun = await began(store, job)
+            assert not begun.turn.cancel_asked
+            assert [ref.turn for ref in await store.ask_to_stop("chat")] == [job.turn]
 
     async def test_what_waits_is_asked_to_stop(self, tmp_path: Path) -> None:
         """Also a turn that waits for an answer; it finds that when it is begun."""

@@ -216,6 +216,18 @@ class ProviderContract(Suite):
         request = replace(self.text_request(), state=foreign)
         assert (await self._read(request)).done.text
 
+    async def test_state_of_another_route_is_dropped(self) -> None:
+        """State that it made for another model, or at another address, changes nothing."""
+        async with self._provider() as provider:
+            info = provider.info
+            first = (await _read(provider, self.text_request())).done.state
+            own = first or ProviderState(info.id, info.dialect, self.model, "")
+            for other in ({"model": "of another"}, {"route": "of another"}):
+                # its payload means nothing: who reads it all the same fails, or sends it
+                state = replace(own, payload={"of": ["another"]}, **other)
+                request = replace(self.text_request(), state=state)
+                assert (await _read(provider, request)).done.text
+
     async def test_closing_ends_the_request(self) -> None:
         """`aclose` on a running stream returns at once and leaves nothing behind."""
         async with self._provider() as provider:

@@ -8,15 +8,17 @@ from typing import Final
 
 from pegboard.testing.contracts.sandbox_commands import CommandLaws
 from pegboard.testing.contracts.sandbox_files import FileLaws, ReachLaws
+from pegboard.testing.contracts.sandbox_processes import ProcessLaws
 
 ENFORCED: Final = {"fs_read", "fs_write", "net", "signals", "pids", "tree_kill"}
 
 
-class SandboxContract(FileLaws, ReachLaws, CommandLaws):
+class SandboxContract(FileLaws, ReachLaws, CommandLaws, ProcessLaws):
     """Laws that file and command tools rely on.
 
     Subclass it and define `make_backend`. The laws run real commands (`sh`, `cat`, `env`, `sleep`,
-    `yes`) below pytest's `tmp_path`.
+    `yes`, `stty`) below pytest's `tmp_path`. Set `backend_source` too, so that a second host can be
+    killed.
     """
 
     async def test_it_works_on_this_machine(self) -> None:

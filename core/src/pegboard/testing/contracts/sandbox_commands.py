@@ -120,10 +120,10 @@ class CommandLaws(SandboxSuite):
         """What a command started ends with it, and what it said so far is kept."""
         async with self.opened(tmp_path) as sandbox:
             source = f"echo begun; ({BEAT}) & {BEAT}"
-            ended = await sh(sandbox, source, timeout_s=0.5, grace_s=0.2)
+            ended = await sh(sandbox, source, timeout_s=self.starts_within_s, grace_s=0.2)
             assert ended.timed_out == "wall"
             assert ended.stdout.head == b"begun\n"
-            await _assert_still(sandbox)
+            await assert_still(sandbox)
 
     async def test_a_daemon_ends_with_the_tree(self, tmp_path: Path) -> None:
         """A child in a session of its own ends too, where the sandbox says `tree_kill: yes`."""
@@ -131,8 +131,8 @@ class CommandLaws(SandboxSuite):
             if sandbox.explain().enforced["tree_kill"] != "yes":
                 return
             source = f"setsid sh -c '{BEAT}' & sleep 30"
-            await sh(sandbox, source, timeout_s=0.5, grace_s=0.2)
-            await _assert_still(sandbox)
+            await sh(sandbox, source, timeout_s=self.starts_within_s, grace_s=0.2)
+            await assert_still(sandbox)
 
     async def test_silence_ends_a_command(self, tmp_path: Path) -> None:
         """`idle_s` without output stops it; output starts the count again."""
@@ -145,10 +145,10 @@ class CommandLaws(SandboxSuite):
         """A cancelled call returns at once and leaves nothing running, TERM ignored or not."""
         async with self.opened(tmp_path) as sandbox:
             source = f"trap '' TERM; ({BEAT}) & {BEAT}"
-            with anyio.fail_after(PROMPT_S), anyio.move_on_after(0.5) as scope:
+            with anyio.fail_after(PROMPT_S), anyio.move_on_after(self.starts_within_s) as scope:
                 await sh(sandbox, source, grace_s=0.2)
             assert scope.cancelled_caught
-            await _assert_still(sandbox)
+            await assert_still(sandbox)
 
     async def test_closing_ends_what_runs(self, tmp_path: Path) -> None:
         """After `aclose` nothing of the sandbox runs."""
@@ -156,9 +156,9 @@ class CommandLaws(SandboxSuite):
             with anyio.fail_after(PROMPT_S):
                 async with anyio.create_task_group() as group:
                     group.start_soon(_run_to_any_end, sandbox)
-                    await _wait_for(sandbox.workspace / "beat")
+                    await wait_for(sandbox.workspace / "beat")
                     await sandbox.aclose()
-                    await _assert_still(sandbox)
+                    await assert_still(sandbox)
                     group.cancel_scope.cancel()
 
     async def test_a_confined_command_stays_inside(self, tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ async def _run_to_any_end(sandbox: Sandbox) -> None:
         await sh(sandbox, BEAT)
 
 
-async def _assert_still(sandbox: Sandbox) -> None:
+async def assert_still(sandbox: Sandbox, name: str = "beat") -> None:
     """Fail when the loop of `BEAT` goes on."""
-    beat = sandbox.workspace / "beat"
+    beat = sandbox.workspace / name
     assert beat.exists(), "the command never ran"
     await anyio.sleep(0.1)
     size = beat.stat().st_size
@@ -192,6 +192,7 @@ async def _assert_still(sandbox: Sandbox) -> None:
     assert beat.stat().st_size == size, "a process outlived its command"
 
 
-async def _wait_for(path: Path) -> None:
-    while not path.exists():
+async def wait_for(*paths: Path) -> None:
+    """Wait until there are files of these names."""
+    while not all(path.exists() for path in paths):
         await anyio.sleep(0.02)

@@ -74,6 +74,15 @@ class FileLaws(SandboxSuite):
             assert stat is not None
             assert stat.mode & 0o777 == 0o750
 
+    async def test_a_new_file_has_the_mode_that_is_asked_for(self, tmp_path: Path) -> None:
+        """`new_mode` counts for a file that was not there, and never gives another's rights."""
+        async with self.opened(tmp_path) as sandbox:
+            await sandbox.write("script", b"x", must_be_new=True, new_mode=0o6750)
+            await sandbox.write("script", b"y", new_mode=0o644)
+            stat = await sandbox.stat("script")
+            assert stat is not None
+            assert stat.mode == 0o750
+
     async def test_only_regular_files_are_read(self, tmp_path: Path) -> None:
         """A pipe is refused, not waited for; a folder is no file."""
         async with self.opened(tmp_path) as sandbox:

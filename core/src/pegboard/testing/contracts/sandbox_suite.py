@@ -22,6 +22,9 @@ from pegboard.testing.contracts.suite import LIMIT_S, Suite, missing
 class SandboxSuite(Suite):
     """Base of the laws of a sandbox."""
 
+    starts_within_s: float = 0.5
+    """Seconds that a command may take until it runs; more for a sandbox that is slow to start."""
+
     def make_backend(self) -> SandboxBackend:
         """Return a fresh backend."""
         missing(self, "make_backend", "a SandboxBackend")
