@@ -351,7 +351,7 @@ async def test_thinking_restarts_and_notices_are_events(bench, raw) -> None:
         ThinkingDelta("hm"), TextDelta("Ye"), Restart(1, "raw"), Notice("n", "watch out"),
         TextDelta("No"), Done(text="No"),
     ]  # fmt: skip
-    result = await run_loop(bench.setup(raw(events)), ASK)
+    result = await run_loop(bench.setup(raw(events), retracts=True), ASK)
     assert result.text == "No"
     assert bench.recorder.types() == [
         "step_started", "thinking", "text", "restart", "notice", "text", "usage",

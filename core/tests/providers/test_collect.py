@@ -6,6 +6,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from pegboard.contracts.errors import PluginError
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.provider import (
     NO_USAGE,
@@ -185,6 +186,26 @@ async def test_foreign_exceptions_become_provider_errors(raw, error, kind) -> No
 async def test_the_text_of_a_foreign_exception_stays_in_the_log(raw) -> None:
     found = await fails(raw([ValueError("bad header: Bearer sk-secret")]))
     assert "sk-secret" not in str(found.to_dict())
+
+
+async def test_an_error_that_was_written_for_people_keeps_its_words_and_its_fix(raw) -> None:
+    error = PluginError(
+        "The key ACME_KEY is not set.",
+        fix="pegboard secret set ACME_KEY",
+        secret="ACME_KEY",
+        kind="of a clash",
+    )
+    found = await fails(raw([error]))
+    assert (found.kind, found.message, found.fix) == ("not_found", error.message, error.fix)
+    assert found.details["secret"] == "ACME_KEY"
+    assert found.__cause__ is error
+
+
+async def test_what_looks_like_a_key_is_masked_in_an_error_for_people(raw) -> None:
+    key = "sk-abcdefghijklmnopqrstuv"
+    found = await fails(raw([PluginError(f"no {key}", fix=f"unset {key}", header=[key])]))
+    assert "[redacted]" in found.message
+    assert key not in str(found.to_dict())
 
 
 async def test_a_provider_error_says_whether_anything_was_shown(raw) -> None:

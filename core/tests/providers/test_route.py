@@ -158,6 +158,21 @@ async def test_tools_are_not_declared_to_a_model_that_can_call_none(raw, answer,
     assert [e.code for e in events if isinstance(e, Notice)] == ["no_tools"]
 
 
+@pytest.mark.parametrize(
+    ("forced", "choice", "declared"),
+    [(True, "required", 1), (True, "auto", 0), (False, "required", 0)],
+)
+async def test_a_model_that_can_not_call_may_be_held_to_a_call(
+    raw, answer, clock, forced: bool, choice, declared: int
+) -> None:
+    provider = raw(answer("Hi"), caps=ModelCaps(tools=False, forced=forced))
+    route = Route([Hop(name="one", provider=provider)], clock=clock)
+    request = ChatRequest(tools=(ToolDeclaration("read", "", {}),), tool_choice=choice)
+    async for _ in route.session().stream(request):
+        pass
+    assert len(provider.requests[0].tools) == declared
+
+
 async def test_when_all_fail_the_error_names_each(raw, clock) -> None:
     first = raw(fails("auth"), id="one")
     second = raw([ProviderError("gone", kind="billing", reset_at=5.0)], id="two")

@@ -55,6 +55,7 @@ async def test_what_the_service_said_of_a_model_is_known_from_then_on(messages: 
     caps = provider.capabilities("claude-new")
     assert (caps.context, caps.max_output, caps.images) == (50_000, 50_000, False)
     assert (model.title, model.caps) == ("New", caps)
+    assert model.told == {"context", "max_output", "images"}
 
 
 async def test_the_settings_have_the_last_word(messages: Make) -> None:

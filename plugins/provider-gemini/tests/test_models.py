@@ -49,6 +49,7 @@ async def test_every_page_is_read_and_the_services_limits_count(gemini: Make) ->
     caps = provider.capabilities("models/gemini-new")
     assert (caps.context, caps.max_output) == (50_000, 50_000)
     assert found[0].caps == caps
+    assert [model.told for model in found] == [{"context", "max_output"}, set()]
 
 
 async def test_the_settings_have_the_last_word(gemini: Make) -> None:

@@ -160,7 +160,7 @@ async def test_what_the_search_found_is_shown_as_calls(
     assert "/content_search pattern=...  Search in files." in last.text
     assert last.text.index("/content_search") < last.text.index("/file_read")
     assert "/list_dir" not in last.text
-    assert "pegboard plugins install" in last.text
+    assert "pegboard-provider-local" in last.text
 
 
 async def test_when_the_search_finds_nothing_the_offered_tools_are_shown(

@@ -12,6 +12,7 @@ from pegboard.agent.repetition import RepetitionGuard
 from pegboard.agent.setup import LoopResult, LoopSetup, Successor
 from pegboard.agent.step import StepCalls, refused
 from pegboard.contracts.approval import Suspended
+from pegboard.contracts.errors import BudgetError
 from pegboard.contracts.journal import Answered
 from pegboard.contracts.message import CallResult, Message
 from pegboard.contracts.provider import (
@@ -80,6 +81,8 @@ class _Loop:
         except ProviderError as error:
             text = sentences.provider_failure(error, self._setup.clock.now())
             return self._result(text, error=sentences.provider_facts(error, text))
+        except BudgetError as error:
+            return self._result(error.message, error=error.to_dict())
         return self._failed("step_limit", sentences.step_limit(self._setup.max_steps))
 
     async def _ask(self, step: int) -> Done:
@@ -161,7 +164,8 @@ class _Loop:
         reported when they were spent, so no `UsageReported` tells of them again.
         """
         done = answer.done
-        same = self._session.resume(answer.hop, answer.model, [call.id for call in done.calls])
+        calls = [call.id for call in done.calls]
+        same = await self._session.resume(answer.hop, answer.model, calls)
         self._state = done.state if same else None
         self._results = {}
         self._progress.add(done.usage)
@@ -250,7 +254,10 @@ class _Loop:
         """Return what the run asks through, at the route as it is now."""
         messages = (*self._base, *self._progress.messages)
         seen = {call.id for message in messages for call in message.calls}
-        return self._setup.route.session(on_attempt=self._setup.on_attempt, seen=seen)
+        setup = self._setup
+        return setup.route.session(
+            on_attempt=setup.on_attempt, admit=setup.admit, seen=seen, retracts=setup.retracts
+        )
 
     def _record(self, done: Done, results: Mapping[str, CallResult]) -> None:
         self._progress.messages.extend(step_messages(done.text, done.calls, results))

@@ -15,7 +15,8 @@ from pegboard.contracts.journal import ModelJournal
 from pegboard.contracts.message import Message, ToolCall
 from pegboard.contracts.provider import NO_USAGE, ChatRequest, ToolDeclaration, Usage
 from pegboard.contracts.result import Handoff, Suspend, ToolResult
-from pegboard.providers.route import OnAttempt, Route
+from pegboard.providers.hop import Admit, OnAttempt
+from pegboard.providers.route import Route
 
 DEFAULT_MAX_STEPS: Final = 100
 
@@ -124,12 +125,14 @@ class LoopSetup:
         approve: Asks a person, or None when nobody is there; then what needs a word is denied.
         prepare: Lets hooks change a request, or None.
         on_attempt: Called after every request to a provider, or None.
+        admit: Called before every request to a provider, or None; raises `BudgetError`.
         effort: Reasoning effort, or None.
         journal: Record of model calls, or None. What it holds of an earlier attempt is not asked
             again.
         digests: Shortens older results when the run comes near the window, or None.
         blobs: Where images and files of messages are, for providers that take them, or None.
         hand_over: Lets another agent go on with the run; None = nobody else may.
+        retracts: True when nobody sees the text as it comes, or it can be taken back.
         progress: Where the run writes how far it came.
     """
 
@@ -143,11 +146,13 @@ class LoopSetup:
     approve: Approve | None = None
     prepare: PrepareRequest | None = None
     on_attempt: OnAttempt | None = None
+    admit: Admit | None = None
     effort: str | None = None
     journal: ModelJournal | None = None
     digests: RunDigests | None = None
     blobs: Blobs | None = None
     hand_over: HandOver | None = None
+    retracts: bool = False
     progress: Progress = field(default_factory=Progress)
 
 

@@ -7,9 +7,12 @@ pairing of results.
 
 from __future__ import annotations
 
+from pegboard.contracts.errors import ModelFileError
 from pegboard.providers.calls import CallAssembler
 from pegboard.providers.failures import failure
 from pegboard.providers.families import family_caps, limited
+from pegboard.providers.gguf import GgufFacts, read_gguf
+from pegboard.providers.model_files import AddedModel, ModelFiles
 from pegboard.providers.retry_hints import retry_after
 from pegboard.providers.schema_projection import Projected, project_tools
 from pegboard.providers.sse import SseError, SseEvent, SseParser
@@ -17,7 +20,11 @@ from pegboard.providers.surrogates import TextJoiner, repaired
 from pegboard.providers.tool_names import ToolNames
 
 __all__ = [
+    "AddedModel",
     "CallAssembler",
+    "GgufFacts",
+    "ModelFileError",
+    "ModelFiles",
     "Projected",
     "SseError",
     "SseEvent",
@@ -28,6 +35,7 @@ __all__ = [
     "family_caps",
     "limited",
     "project_tools",
+    "read_gguf",
     "repaired",
     "retry_after",
 ]

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from pegboard.contracts.message import CallResult, Message
 from pegboard.contracts.provider import ChatRequest, Done, ModelAnswer, ProviderEvent
+from pegboard.providers.hop import Admit, OnAttempt
 from pegboard.providers.pairing import step_messages
-from pegboard.providers.route import OnAttempt, Route
+from pegboard.providers.route import Route
 
 
 class Source(Protocol):
@@ -22,7 +23,11 @@ class Source(Protocol):
 
 
 async def chat(
-    route: Route, request: ChatRequest, *, on_attempt: OnAttempt | None = None
+    route: Route,
+    request: ChatRequest,
+    *,
+    on_attempt: OnAttempt | None = None,
+    admit: Admit | None = None,
 ) -> ModelAnswer:
     """Ask once, as the first request of a run, and return the whole answer.
 
@@ -30,11 +35,13 @@ async def chat(
         route: Who is asked.
         request: What.
         on_attempt: Called after every request to a provider, or None.
+        admit: Called before every request, or None.
 
     Raises:
         ProviderError: When no provider of the route answered.
+        BudgetError: When a request may not be made.
     """
-    session = route.session(on_attempt=on_attempt)
+    session = route.session(on_attempt=on_attempt, admit=admit, retracts=True)
     done = Done()
     async with aclosing(session.stream(request)) as events:
         async for event in events:
@@ -69,11 +76,19 @@ class RouteModel:
     Args:
         route: Who is asked.
         on_attempt: Called after every request to a provider, or None.
+        admit: Called before each, or None.
     """
 
-    def __init__(self, route: Route, *, on_attempt: OnAttempt | None = None) -> None:
+    def __init__(
+        self,
+        route: Route,
+        *,
+        on_attempt: OnAttempt | None = None,
+        admit: Admit | None = None,
+    ) -> None:
         self._route = route
         self._on_attempt = on_attempt
+        self._admit = admit
 
     async def complete(
         self, prompt: str | Sequence[Message], *, max_output: int | None = None
@@ -82,7 +97,8 @@ class RouteModel:
 
         Raises:
             ProviderError: When the provider fails.
+            BudgetError: When a budget is used up.
         """
         messages = (Message.of("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         request = ChatRequest(messages=messages, max_output=max_output)
-        return await chat(self._route, request, on_attempt=self._on_attempt)
+        return await chat(self._route, request, on_attempt=self._on_attempt, admit=self._admit)

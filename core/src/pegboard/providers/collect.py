@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from pegboard.contracts import json_text
+from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.provider import (
     NO_USAGE,
@@ -33,10 +34,13 @@ from pegboard.contracts.provider import (
     Usage,
 )
 from pegboard.plugins.building.isolation import is_plugin_fault
+from pegboard.policy.redaction import Redactor
 from pegboard.providers.calls import CallAssembler
 from pegboard.providers.surrogates import TextJoiner, repaired
 
 _log = logging.getLogger(__name__)
+_shapeless = Redactor()
+"""Masks what looks like a key; the values that the host knows are masked where errors are shown."""
 
 
 class StreamFold:
@@ -50,12 +54,14 @@ class StreamFold:
         done: The corrected `Done`, once it came.
         shown: True when text or thinking was passed on, so that a person may have seen it.
         data: True when any part of an answer arrived.
+        model: The model that answers, as the provider names it; "" until it said so.
     """
 
     def __init__(self, info: ProviderInfo, *, seen: set[str] | None = None) -> None:
         self.done: Done | None = None
         self.shown = False
         self.data = False
+        self.model = ""
         self._info = info
         self._seen = set() if seen is None else seen
         self._joiner = TextJoiner()
@@ -101,6 +107,8 @@ class StreamFold:
         """
         if not is_plugin_fault(error):
             raise error
+        if isinstance(error, PegboardError):
+            return self._own(error)
         kind: ErrorKind = "protocol"
         if isinstance(error, TimeoutError):
             kind = "timeout"
@@ -110,6 +118,17 @@ class StreamFold:
         # asked for gets it: a warning reaches the terminal of whoever has set up none
         _log.info("provider %s raised", self._info.id, exc_info=error)
         return self._error(kind, f"raised {type(error).__name__}")
+
+    def _own(self, error: PegboardError) -> ProviderError:
+        """Return the failure for an error that was written for people: it would come up again."""
+        failure = ProviderError(
+            _shapeless(error.message),
+            kind="not_found",
+            fix=None if error.fix is None else _shapeless(error.fix),
+            started=self.shown,
+        )
+        failure.details.update(_shapeless.data(error.details))
+        return failure
 
     def _text(self, event: TextDelta) -> Iterable[ProviderEvent]:
         self.data = True
@@ -129,7 +148,9 @@ class StreamFold:
             self._calls.add(event.text, index=event.index)
         elif isinstance(event, Restart):
             self._joiner, self._pieces, self._calls = TextJoiner(), io.StringIO(), CallAssembler()
-        elif not isinstance(event, (Start, Notice)):
+        elif isinstance(event, Start):
+            self.model = event.model
+        elif not isinstance(event, Notice):
             raise self._error("protocol", f"sent a {type(event).__name__}, which is no event")
         return (event,)
 

@@ -18,8 +18,13 @@ _FAMILIES: Final[tuple[tuple[str, ModelCaps], ...]] = (
     ("gpt-5*", ModelCaps(context=400_000, max_output=128_000, images=True)),
     ("gpt-4.1*", ModelCaps(context=1_047_576, max_output=32_768, images=True)),
     ("gpt-4o*", ModelCaps(context=128_000, max_output=16_384, images=True)),
+    ("gpt-4-turbo*", ModelCaps(context=128_000, max_output=4_096, images=True)),
+    ("gpt-4", ModelCaps(context=8_192, max_output=4_096)),
+    ("gpt-4-0[36]*", ModelCaps(context=8_192, max_output=4_096)),
+    ("gpt-3.5*", ModelCaps(context=16_385, max_output=4_096)),
     ("gpt-oss*", ModelCaps(context=131_072, max_output=32_768)),
     ("o[134]*", ModelCaps(context=200_000, max_output=100_000, images=True)),
+    ("claude-3-[ohs]*", ModelCaps(context=200_000, max_output=4_096, images=True)),
     ("claude-3-5*", ModelCaps(context=200_000, max_output=8_192, images=True)),
     ("claude-opus-4-[01]*", ModelCaps(context=200_000, max_output=32_000, images=True)),
     ("claude-opus-4", ModelCaps(context=200_000, max_output=32_000, images=True)),
@@ -36,6 +41,16 @@ _FAMILIES: Final[tuple[tuple[str, ModelCaps], ...]] = (
     ("qwen2.5*", ModelCaps(context=32_768, max_output=8_192)),
     ("smollm2*", ModelCaps(context=8_192, max_output=2_048, tools=False)),
 )
+
+_USED_TO: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("gpt-5*", ("apply_patch",)),
+    ("gpt-4.1*", ("apply_patch",)),
+    ("gpt-oss*", ("apply_patch",)),
+    ("o[34]*", ("apply_patch",)),
+    ("codex*", ("apply_patch",)),
+    ("*", ("file_edit",)),
+)
+"""Family -> tools that it was trained to use, of those that do the same."""
 
 
 def limited(caps: ModelCaps, *, context: int | None, max_output: int | None) -> ModelCaps:
@@ -56,5 +71,21 @@ def family_caps(model: str) -> ModelCaps:
     Args:
         model: Id of the model; what stands before the last `/` names who made it.
     """
-    name = model.lower().rpartition("/")[2]
-    return next((caps for pattern, caps in _FAMILIES if fnmatchcase(name, pattern)), UNKNOWN)
+    return known_family(model) or replace(UNKNOWN, offered=_used_to(_bare(model)))
+
+
+def known_family(model: str) -> ModelCaps | None:
+    """Return what the family of a model can take, or None for a family that nobody knows."""
+    name = _bare(model)
+    for pattern, caps in _FAMILIES:
+        if fnmatchcase(name, pattern):
+            return replace(caps, offered=_used_to(name))
+    return None
+
+
+def _bare(model: str) -> str:
+    return model.lower().rpartition("/")[2]
+
+
+def _used_to(name: str) -> tuple[str, ...]:
+    return next(tools for pattern, tools in _USED_TO if fnmatchcase(name, pattern))

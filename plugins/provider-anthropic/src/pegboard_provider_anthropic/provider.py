@@ -144,18 +144,19 @@ class AnthropicProvider:
         name = item.get("id") if isinstance(item, Mapping) else None
         if not isinstance(name, str) or not name or item.get("lifecycle") == "retired":
             return None
-        caps = family_caps(name)
+        told: dict[str, Any] = {}
         context, longest = item.get("max_input_tokens"), item.get("max_tokens")
         if isinstance(context, int) and context > 0:
-            caps = replace(caps, context=context)
+            told["context"] = context
         if isinstance(longest, int) and longest > 0:
-            caps = replace(caps, max_output=longest)
+            told["max_output"] = longest
         images = _supported(item.get("capabilities"), "image_input")
         if images is not None:
-            caps = replace(caps, images=images)
-        self._told[name] = caps
+            told["images"] = images
+        self._told[name] = replace(family_caps(name), **told)
         title = str(item.get("display_name") or "")
-        return ModelInfo(id=name, title=title, caps=self.capabilities(name))
+        caps = self.capabilities(name)
+        return ModelInfo(id=name, title=title, caps=caps, told=frozenset(told))
 
 
 def _supported(capabilities: Any, name: str) -> bool | None:

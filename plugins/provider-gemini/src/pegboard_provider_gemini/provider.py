@@ -153,15 +153,16 @@ class GeminiProvider:
         if isinstance(methods, list) and "generateContent" not in methods:
             return None
         name = _plain(name)
-        caps = family_caps(name)
+        told: dict[str, int] = {}
         context, longest = item.get("inputTokenLimit"), item.get("outputTokenLimit")
         if isinstance(context, int) and context > 0:
-            caps = replace(caps, context=context)
+            told["context"] = context
         if isinstance(longest, int) and longest > 0:
-            caps = replace(caps, max_output=longest)
-        self._told[name] = caps
+            told["max_output"] = longest
+        self._told[name] = replace(family_caps(name), **told)  # type: ignore[arg-type]
         title = str(item.get("displayName") or "")
-        return ModelInfo(id=name, title=title, caps=self.capabilities(name))
+        caps = self.capabilities(name)
+        return ModelInfo(id=name, title=title, caps=caps, told=frozenset(told))
 
 
 def _state(echoes: Echoes, fold: GenerateFold, done: Done) -> ProviderState:

@@ -27,10 +27,10 @@ Call a tool:       /name key=value key2="a value with blanks"
 With JSON:         /name {"key": "value"}
 Several at once:   one call per line"""
 MODEL: Final = """\
-To talk to a real model, install a plugin that brings one, give it your key and choose it:
-  pegboard plugins install PACKAGE
-  pegboard secret set NAME_OF_ITS_KEY
-  pegboard config set agent.provider NAME"""
+To talk to a real model, give a vendor's key, or run a model on this machine:
+  pegboard secret set openai_api_key     or anthropic_api_key, gemini_api_key
+  pip install pegboard-provider-local    then: pegboard models add smollm2
+Which models there are: pegboard models list"""
 
 
 def guide(tools: Sequence[ToolDeclaration]) -> str:

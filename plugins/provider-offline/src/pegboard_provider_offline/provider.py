@@ -72,7 +72,7 @@ class OfflineProvider:
             raise ProviderError(
                 f"The offline responder has no model {request.model!r}.",
                 kind="not_found",
-                fix='Set model = "" under [agent], or choose another provider.',
+                fix='Name its provider too, --provider NAME, or set model = "" under [agent].',
             )
         text, planned = _decide(request)
         wanted = self._calls(planned, request.messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from pegboard import (
 from pegboard.providers import project_tools
 from pegboard_provider_openai.chat_request import chat_payload
 from pegboard_provider_openai.chat_stream import ChatFold, status_in
+from pegboard_provider_openai.forced_call import ForcedFold, held
 from pegboard_provider_openai.presets import preset_of
 from pegboard_provider_openai.server import Server
 
@@ -37,13 +38,21 @@ class ChatProvider:
         settings: What the operator decided.
         key: The key, or "".
         clock: Time.
+        info: What another plugin that speaks through this one calls itself, or None.
     """
 
-    def __init__(self, settings: CompatibleSettings, key: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: CompatibleSettings,
+        key: str,
+        clock: Clock,
+        *,
+        info: ProviderInfo | None = None,
+    ) -> None:
         self._settings = settings
         self._preset = preset_of(settings)
         self._model = settings.model
-        self.info = ProviderInfo(
+        self.info = info or ProviderInfo(
             id="openai-compatible",
             dialect="openai-chat",
             network="loopback" if is_local(self._preset.base_url) else "internet",
@@ -61,11 +70,12 @@ class ChatProvider:
         return replace(
             caps,
             tools=tools,
+            forced=self._preset.forces,
             parallel=caps.parallel and tools,
             images=images if settings.images is None else settings.images,
         )
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask the model.
 
         Raises:
@@ -74,22 +84,25 @@ class ChatProvider:
         model = request.model or self._model or await self._first()
         caps = self.capabilities(model)
         echoes = self._server.echoes(request, model)
-        made = project_tools(request.tools if caps.tools else (), "openai")
+        forced = caps.forced and not caps.tools and request.tool_choice == "required"
+        made = project_tools(request.tools if caps.tools or forced else (), "openai")
+        forced = forced and bool(made.tools)
         payload = await chat_payload(
             request,
             model=model,
             preset=self._preset,
-            tools=made.tools,
+            tools=() if forced else made.tools,
             names=made.names,
             echoes=echoes,
             images=caps.images,
         )
-        fold = ChatFold(
+        fold = (ForcedFold if forced else ChatFold)(
             self.info.title,
             made.names,
             self._server.call_ids(request),
             echo=self._preset.echo_reasoning,
         )
+        payload = held(payload, made.tools) if forced else payload
         for name, why in made.dropped:
             yield Notice("tool_dropped", f"The tool {name} can't be declared: {why}.")
         started = False

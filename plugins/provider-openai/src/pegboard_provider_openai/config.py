@@ -50,6 +50,11 @@ class OpenAISettings(_Settings):
         description="Ask for summaries of the reasoning, to show them; OpenAI gives them to "
         "verified organisations only, and refuses the requests of others.",
     )
+    freeform: bool | None = Field(
+        default=None,
+        description="Let the model write what a tool takes as one plain text (a patch) without "
+        "JSON around it; absent = GPT-5 and Codex do.",
+    )
 
 
 class CompatibleSettings(_Settings):

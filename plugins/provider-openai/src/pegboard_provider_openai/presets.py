@@ -27,6 +27,7 @@ class Preset:
         nine_ids: True when ids of calls must be nine letters and digits.
         echo_reasoning: Name of the field in which reasoning must come back with its calls, or "".
         images: True when messages may hold images.
+        forces: True when it holds a model to the schemas of the tools where a call is required.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Preset:
     nine_ids: bool = False
     echo_reasoning: str = ""
     images: bool = True
+    forces: bool = False
 
 
 PRESETS: Final[dict[str, Preset]] = {
@@ -64,7 +66,7 @@ PRESETS: Final[dict[str, Preset]] = {
         max_tokens="max_completion_tokens",
         parallel=True,
     ),
-    "llamacpp": Preset(title="llama.cpp", base_url="http://127.0.0.1:8080/v1"),
+    "llamacpp": Preset(title="llama.cpp", base_url="http://127.0.0.1:8080/v1", forces=True),
     "lmstudio": Preset(title="LM Studio", base_url="http://127.0.0.1:1234/v1"),
     "mistral": Preset(
         title="Mistral",

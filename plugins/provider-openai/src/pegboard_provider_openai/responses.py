@@ -69,6 +69,7 @@ class OpenAIProvider:
             echoes=echoes,
             images=caps.images,
             summary=self._settings.summaries,
+            freeform=self._settings.freeform,
         )
         for name, why in made.dropped:
             yield Notice("tool_dropped", f"The tool {name} can't be declared: {why}.")

@@ -10,6 +10,7 @@ from pegboard_provider_http import Echoes, encoded, told
 
 from pegboard import Blobs, CallResult, ChatRequest, File, Image, Message, ToolDeclaration
 from pegboard.providers import ToolNames, repaired
+from pegboard_provider_openai.freeform import Freeform
 from pegboard_provider_openai.json_shapes import object_text
 
 EMPTY: Final = "(empty)"
@@ -28,6 +29,7 @@ async def responses_payload(
     echoes: Echoes,
     images: bool,
     summary: bool = False,
+    freeform: bool | None = None,
 ) -> dict[str, Any]:
     """Return the body of a request.
 
@@ -42,12 +44,14 @@ async def responses_payload(
         echoes: What the provider said before in this run.
         images: True when the model takes images.
         summary: True to ask for summaries of the reasoning.
+        freeform: Whether tools that take plain text are declared so; None = as the model does.
     """
     blobs = request.blobs if images else None
+    plain = Freeform(tools, model, freeform)
     items: list[Any] = []
     for message in request.messages:
         if message.role != "system":
-            items.extend(await _items(message, names, echoes, blobs))
+            items.extend(await _items(message, names, echoes, blobs, plain))
     payload: dict[str, Any] = {
         "model": model,
         "input": items,
@@ -61,7 +65,8 @@ async def responses_payload(
         payload["instructions"] = system
     if tools:
         payload["tools"] = [
-            {
+            plain.declared(tool)
+            or {
                 "type": "function",
                 "name": tool.name,
                 "description": tool.description,
@@ -83,15 +88,18 @@ async def responses_payload(
 
 
 async def _items(
-    message: Message, names: ToolNames, echoes: Echoes, blobs: Blobs | None
+    message: Message, names: ToolNames, echoes: Echoes, blobs: Blobs | None, plain: Freeform
 ) -> list[Any]:
     if message.role == "tool":
-        return [await _result(result, blobs) for result in message.results]
+        return [
+            await _result(result, plain.result(result.call_id), blobs) for result in message.results
+        ]
     if message.role == "user":
         content = await _content(message.parts, blobs)
         return [{"role": "user", "content": content or [_text(EMPTY)]}]
     echo = echoes.find(message)
     if isinstance(echo, list):
+        plain.saw(echo)
         return _echoed(echo)
     items: list[Any] = []
     text = repaired(message.text)
@@ -99,7 +107,8 @@ async def _items(
         said = {"type": "output_text", "text": text}
         items.append({"type": "message", "role": "assistant", "content": [said]})
     items.extend(
-        {
+        plain.call(call, names.alias(call.name))
+        or {
             "type": "function_call",
             "call_id": call.id,
             "name": names.alias(call.name),
@@ -123,11 +132,11 @@ def _echoed(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-async def _result(result: CallResult, blobs: Blobs | None) -> dict[str, Any]:
+async def _result(result: CallResult, kind: str, blobs: Blobs | None) -> dict[str, Any]:
     content = await _content(result.parts, blobs)
-    plain = all(item["type"] == "input_text" for item in content)
-    output: Any = "\n".join(item["text"] for item in content) if plain else content
-    return {"type": "function_call_output", "call_id": result.call_id, "output": output or EMPTY}
+    words = all(item["type"] == "input_text" for item in content)
+    output: Any = "\n".join(item["text"] for item in content) if words else content
+    return {"type": kind, "call_id": result.call_id, "output": output or EMPTY}
 
 
 async def _content(parts: Sequence[Any], blobs: Blobs | None) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from pegboard_provider_http import HttpApi
 
@@ -22,8 +22,11 @@ from pegboard import (
 )
 from pegboard.providers import ToolNames
 from pegboard_provider_openai.chat_stream import unfinished
+from pegboard_provider_openai.freeform import CALL
 from pegboard_provider_openai.json_shapes import count, mapping, mappings, text
 
+_ARGUMENTS: Final = {"function_call": "arguments", CALL: "input"}
+"""Type of an item that is a call -> the field with what it is called with."""
 _Take = Callable[[Mapping[str, Any], list[ProviderEvent]], None]
 
 
@@ -64,6 +67,7 @@ class ResponsesFold:
             "response.reasoning_text.delta": self._thought,
             "response.output_item.added": self._added,
             "response.function_call_arguments.delta": self._argued,
+            "response.custom_tool_call_input.delta": self._argued,
             "response.output_item.done": self._item,
             "response.completed": self._ended,
             "response.incomplete": self._ended,
@@ -158,7 +162,7 @@ class ResponsesFold:
 
     def _added(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
         item = mapping(event.get("item"))
-        if item.get("type") == "function_call":
+        if text(item.get("type")) in _ARGUMENTS:
             self._place(item, passed)
 
     def _place(self, item: Mapping[str, Any], passed: list[ProviderEvent]) -> int:
@@ -184,10 +188,11 @@ class ResponsesFold:
             return
         # what the provider says here is authoritative, whatever the deltas were
         self.items.append(item)
-        if item.get("type") == "function_call":
+        field = _ARGUMENTS.get(text(item.get("type")))
+        if field is not None:
             told = len(self._places)
             place = self._place(item, passed)
-            arguments = text(item.get("arguments"))
+            arguments = text(item.get(field))
             if place == told and arguments:
                 passed.append(ToolCallDelta(place, arguments))
             if item.get("status") == "incomplete":

@@ -83,8 +83,9 @@ class Server:
         for item in mappings(listed):
             id = text(item.get("id"))
             if id and id not in found:
-                self._told[id] = _caps(id, item)
-                found[id] = ModelInfo(id=id, title=text(item.get("name")))
+                said = _said(item)
+                self._told[id] = _caps(id, said)
+                found[id] = ModelInfo(id=id, title=text(item.get("name")), told=frozenset(said))
         return [replace(model, caps=self.capabilities(id)) for id, model in found.items()]
 
     def echoes(self, request: ChatRequest, model: str) -> Echoes:
@@ -107,19 +108,21 @@ class Server:
         return new
 
 
-def _caps(model: str, told: Mapping[str, Any]) -> ModelCaps:
-    """Return what a model can take, corrected by what a server tells of it."""
-    caps = family_caps(model)
+def _said(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server tells of a model."""
     meta, best = mapping(told.get("meta")), mapping(told.get("top_provider"))
-    context = _first(told, *_CONTEXT) or count(meta.get("n_ctx"))
-    longest = _first(best, *_MAX_OUTPUT) or _first(told, *_MAX_OUTPUT)
-    size = context or caps.context
-    return replace(
-        caps,
-        context=size,
-        max_output=min(longest or caps.max_output, size),
-        images=caps.images or _sees(told),
-    )
+    said: dict[str, Any] = {
+        "context": _first(told, *_CONTEXT) or count(meta.get("n_ctx")),
+        "max_output": _first(best, *_MAX_OUTPUT) or _first(told, *_MAX_OUTPUT),
+        "images": _sees(told),
+    }
+    return {field: value for field, value in said.items() if value}
+
+
+def _caps(model: str, said: Mapping[str, Any]) -> ModelCaps:
+    """Return what a model can take, corrected by what a server tells of it."""
+    caps = replace(family_caps(model), **said)
+    return replace(caps, max_output=min(caps.max_output, caps.context))
 
 
 def _sees(told: Mapping[str, Any]) -> bool:
