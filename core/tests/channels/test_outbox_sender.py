@@ -155,6 +155,19 @@ async def test_what_can_never_be_delivered_is_tried_once(world: World) -> None:
     assert len(line.tried) == 1
 
 
+async def test_what_can_never_be_delivered_is_not_tried_by_another_attempt(world: World) -> None:
+    await world.reply("one", "two")
+    gone = DeliveryError("The chat is closed.", kind="gone")
+    assert (await world.send(Line(gone))).ending == "failed"
+    assert await world.states() == ["failed", "pending"]
+    await world.store.release("t", world.fence)
+    await world.begin()
+    line = Line(deduplicates=True)
+    assert (await world.send(line)).ending == "failed"
+    assert (line.tried, await world.states()) == ([], ["failed", "pending"])
+    assert await world.store.doubtful() == []
+
+
 @pytest.mark.parametrize("error", [DeliveryError("Cut off."), ConnectionError("Cut off.")])
 async def test_what_nobody_knows_of_is_in_doubt_and_the_rest_follows(
     world: World, error: Exception

@@ -136,11 +136,15 @@ async def test_a_turn_that_ends_its_host_each_time_is_given_up(tmp_path, store, 
         await host.reply("t1", number + 1, [{"text": "one"}, {"text": "two"}], now=3.0)
         assert await host.sending("t1", number + 1, 0, now=3.0)
         await dies(host)
+    for number in range(3, 6):  # and also while they tell that it is given up
+        host = await open_store(tmp_path, worker=f"host{number}")
+        assert (await begin(host)).given_up
+        await dies(host)
     given_up = await begin(store, now=9.0)
     assert given_up.why == "dead"
     assert (given_up.turn.state, given_up.turn.ended_at) == ("dead", 9.0)
     assert (
-        given_up.turn.error["code"] == "turn_dead" and "3 times" in given_up.turn.error["message"]
+        given_up.turn.error["code"] == "turn_dead" and "6 times" in given_up.turn.error["message"]
     )
     states = [part.state for part in (await store.begun("t1")).outbox]
     assert states == ["in_doubt", "stale"]
@@ -153,14 +157,16 @@ async def test_the_person_can_be_told_of_a_turn_that_was_given_up(tmp_path, stor
     host = await open_store(tmp_path, worker="poisoned")
     await begin(host)
     await dies(host)
-    given_up = await begin(store, max_attempts=1)
-    fence = given_up.turn.fence
-    assert fence == 2
+    begun = await begin(store, max_attempts=1)
+    fence = begun.turn.fence
+    assert (begun.given_up, fence) == (True, 2)
     with pytest.raises(FencedError):
         await store.reply("t1", 1, [{"text": "late"}], now=3.0)
     await store.reply("t1", fence, [{"text": "I gave up."}], now=3.0)
     assert await store.sending("t1", fence, 0, now=3.0)
     await store.sent("t1", 0, ["7"], now=4.0)
+    await store.finish("t1", fence, state="dead", now=4.0)
+    assert (await store.turn("t1")).state == "dead"
     assert (await store.begun("t1")).outbox[0].state == "sent"
 
 
@@ -271,14 +277,13 @@ async def test_a_beginning_that_was_given_up_in_the_queue_did_not_happen(store, 
     assert (await begin(store)).turn.fence == 1
 
 
-async def test_stopping_marks_the_turn_that_was_begun(store, make):
-    for turn in ("t1", "t2"):
-        await store.ingest(make.incoming(turn))
-    assert await store.ask_to_stop("k") == []
+async def test_stopping_marks_what_is_open_and_nothing_that_comes_later(store, make):
+    await store.ingest(make.incoming("t1"))
     assert await store.ask_to_stop("nobody") == []
     await begin(store)
     assert not await store.stopping("t1", 1)
     assert [ref.turn for ref in await store.ask_to_stop("k")] == ["t1"]
+    await store.ingest(make.incoming("t2"))
     assert await store.stopping("t1", 1)
     assert (await store.turn("t1")).cancel_asked and not (await store.turn("t2")).cancel_asked
     # what it did can still be written, only nothing is sent any more

@@ -176,7 +176,8 @@ class World:
                 await last.wake(ref.turn)
                 begun = await last.begin(ref.turn, now=self.now, max_attempts=ATTEMPTS)
                 if isinstance(begun, Begun):
-                    await last.finish(ref.turn, begun.turn.fence, state="done", now=self.now)
+                    state = "dead" if begun.given_up else "done"
+                    await last.finish(ref.turn, begun.turn.fence, state=state, now=self.now)
                     self.ended.append(ref.turn)
                 elif begun.why == "dead":
                     self.ended.append(ref.turn)

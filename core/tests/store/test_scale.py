@@ -101,6 +101,17 @@ async def test_no_statement_reads_a_whole_table(tmp_path, make):
     assert len(database.plans) > 50
 
 
+async def test_what_was_spent_on_something_is_found_by_an_index_of_it(tmp_path):
+    database = RecordingDatabase(tmp_path)
+    store = EmbeddedStore(database, worker="one")
+    for of in ("key", "sender", "turn"):
+        await store.spent(since=0.0, **{of: "x"})
+    await store.aclose()
+    plans = [step for plan in database.plans.values() for step in plan]
+    used = re.findall(r"USING INDEX (spending_\w+)", " ".join(plans))
+    assert used == ["spending_key", "spending_sender", "spending_turn"]
+
+
 async def with_open_turns(folder, make, count):
     """Make a store of `count` open turns, and ten times as many that have ended."""
     store = await open_store(folder)

@@ -128,6 +128,9 @@ class HostData:
     async def provider(self) -> str:
         return "main (m1)"
 
+    async def children(self, conversation: str) -> list[tuple[str, str]]:
+        return [("research", "Find the paper")] if conversation == "chat/7" else []
+
 
 @dataclass
 class Bench:

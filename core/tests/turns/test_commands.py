@@ -209,11 +209,19 @@ async def _doubt(bench, chat_channel, say) -> str:
 
 async def test_whoami_tells_whom_the_host_takes_one_for(say, owner, guest) -> None:
     assert await say("/whoami") == (
-        "- trust: owner and administrator\n- sender: me\n- channel: chat\n- surface: unknown"
+        "- trust: owner and administrator\n- agent: main\n- sender: me\n- channel: chat\n"
+        "- surface: unknown"
     )
-    stamped = replace(guest, sender="chat:9", surface="chat")
+    stamped = replace(guest, sender="chat:9", surface="chat", agent="research")
     assert await say("/whoami", caller=stamped) == (
-        "- trust: guest\n- sender: chat:9\n- channel: chat\n- surface: chat"
+        "- trust: guest\n- agent: research\n- sender: chat:9\n- channel: chat\n- surface: chat"
+    )
+
+
+async def test_status_tells_who_works_for_this_conversation(say) -> None:
+    assert await say("/status", chat="7") == (
+        "- provider: main (m1)\n- open turns: none\n- at work for this conversation: 1\n"
+        "  - research: Find the paper"
     )
 
 

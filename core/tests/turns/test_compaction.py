@@ -9,6 +9,7 @@ import pytest
 
 from pegboard.agent.compaction import SUMMARY_HEAD, CompactionError
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.errors import BudgetError
 from pegboard.contracts.message import CallResult, InboundMessage, Message, ToolCall, tool_message
 from pegboard.contracts.provider import ProviderError
 from pegboard.contracts.result import Text
@@ -270,6 +271,27 @@ async def test_a_summary_that_takes_too_long_is_given_up(
     assert not await talk.after()
     with pytest.raises(CompactionError, match="within"):
         await talk.now()
+
+
+@pytest.mark.parametrize("when", ["preflight", "after", "now"])
+async def test_no_summary_is_asked_for_that_may_not_be(talk: Talk, when: str) -> None:
+    model = talk.script(SUMMARY)
+    for number in range(6):
+        await talk.turn(tokens=FULL if number == 5 else None)
+    asked: list[tuple[str, str]] = []
+
+    async def admit(provider: str, model: str) -> None:
+        asked.append((provider, model))
+        raise BudgetError("The budget is used up.")
+
+    if when == "now":
+        with pytest.raises(BudgetError):
+            await talk.compactor.now(KEY, talk.route, admit=admit)
+    else:
+        compact = getattr(talk.compactor, when)
+        assert not await compact(KEY, talk.route, talk.emit, admit=admit)
+    assert asked == [("model", "")]
+    assert model.requests == []
 
 
 async def test_a_cancelled_host_is_no_failure(talk: Talk) -> None:

@@ -11,8 +11,10 @@ import pytest
 from pegboard.contracts.approval import Suspended
 from pegboard.contracts.channel import DeliveryError
 from pegboard.contracts.result import Suspend, ToolResult
+from pegboard.contracts.verdict import Deny
 from pegboard.conversations.key import ConversationKey
 from pegboard.testing.model import Call, ScriptedModel
+from pegboard.turns.own_commands import OwnCommand
 
 pytestmark = pytest.mark.anyio
 KEY = ConversationKey("chat", "1")
@@ -185,22 +187,133 @@ async def _open(bench: Any, count: int) -> bool:
     return len(await bench.store.open_turns()) == count
 
 
-async def test_stop_ends_the_first_turn_and_the_next_one_runs(stage: Stage) -> None:
+async def test_stop_ends_what_runs_and_what_waits_behind_it_in_order(stage: Stage) -> None:
     bench, others = stage.bench, []
 
-    async def other() -> None:
-        others.append(await bench.run("Next", channel=stage.channel))
+    async def other(text: str) -> None:
+        others.append(await bench.run(text, channel=stage.channel))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stage.run)
         await stage.tool_running()
-        tasks.start_soon(other)
-        await bench.until(lambda: _open(bench, 2))
-        bench.script("Fine.")
+        for number, text in enumerate(("Second", "Third"), 2):
+            tasks.start_soon(other, text)
+            await bench.until(lambda number=number: _open(bench, number))
         await stage.command("/stop")
-    assert [stage.outcomes[0].status, others[0].status] == ["cancelled", "done"]
-    roles = [role for role, _ in await bench.history()]
-    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+        await bench.until(lambda: len(others) == 2)
+        bench.script("Fine.")
+        await bench.run("Fourth", channel=stage.channel)
+    assert [stage.outcomes[0].status, *(other.status for other in others)] == ["cancelled"] * 3
+    assert stage.channel.texts == ["Stopped, and 2 more that waited.", "Fine."]
+    said = [(role, text[:30]) for role, text in await bench.history() if role != "tool"]
+    stopped = ("assistant", f"[{STOPPED}")
+    assert said[2:] == [
+        stopped,
+        ("user", "Second"),
+        stopped,
+        ("user", "Third"),
+        stopped,
+        ("user", "Fourth"),
+        ("assistant", "Fine."),
+    ]
+
+
+async def test_stop_of_a_queued_turn_that_was_never_begun(make_bench, live_channel) -> None:
+    """All slots are taken by other chats: it ends now all the same."""
+    bench, there = make_bench(slots=1), anyio.Event()
+
+    async def wait(turn):
+        there.set()
+        await anyio.sleep_forever()
+
+    bench.tools = {"wait": wait}
+    bench.script(Call("wait"))
+    channel, outcomes = live_channel(slash_commands=True), []
+
+    async def run() -> None:
+        outcomes.append(await bench.run("Do it", channel=channel))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: bench.run("Other", channel=live_channel(), chat="2"))
+        await there.wait()
+        with bench.channels.named("chat", channel):
+            tasks.start_soon(run)
+            await bench.until(lambda: _open(bench, 2))
+            await bench.run("/stop", channel=channel)
+            await bench.until(lambda: outcomes)
+        assert len(await bench.store.open_turns()) == 1
+        assert channel.texts == ["Stopped."]
+        assert outcomes[0].status == "cancelled"
+        assert [role for role, _ in await bench.history()] == ["user", "assistant"]
+        assert STOPPED in (await bench.history())[-1][1]
+        assert "turn_finished" in channel.types()
+        await bench.runner.stop(ConversationKey("chat", "2"))
+    assert len(bench.model.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["/plan", "bad words"])
+async def test_a_stopped_turn_keeps_no_command_and_nothing_a_guard_refuses(
+    make_bench, make_hooks, live_channel, text
+) -> None:
+    def guard(event):
+        return Deny("Not here.") if event.message.text == "bad words" else None
+
+    plan = OwnCommand(name="plan", summary="", answer=anyio.sleep_forever, bypass=False)
+    bench = make_bench(hooks=make_hooks(pegboard_message_guard=guard), further=[plan])
+    channel = live_channel(slash_commands=True)
+    with bench.channels.named("chat", channel):
+        receipt = await bench.receive(text, channel=channel)
+        await bench.runner.stop(KEY)
+        assert (await bench.store.turn(receipt.ref.turn)).state == "cancelled"
+    assert await bench.history() == []
+
+
+async def test_another_hosts_queued_turns_are_stopped_through_the_store(
+    make_bench, tmp_path, live_channel, monkeypatch
+) -> None:
+    monkeypatch.setattr("pegboard.turns.attempt.LOOK_S", 0.02)
+    here = make_bench(folder=tmp_path / "home")
+    there = make_bench(folder=tmp_path / "home", name="b")
+    there.everything = False  # it reaches none of these chats
+    begun = anyio.Event()
+
+    async def wait(turn):
+        begun.set()
+        await anyio.sleep_forever()
+
+    here.tools = {"wait": wait}
+    here.script(Call("wait"))
+    outcomes = []
+
+    async def run(text: str) -> None:
+        outcomes.append((text, (await here.run(text)).status))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "One")
+        await begun.wait()
+        tasks.start_soon(run, "Two")
+        await here.until(lambda: _open(here, 2))
+        assert len(await there.runner.stop(KEY)) == 2
+    assert outcomes == [("One", "cancelled"), ("Two", "cancelled")]
+    assert [text for role, text in await here.history() if role == "user"] == ["One", "Two"]
+
+
+async def test_who_stops_waiting_for_a_queued_turn_stops_it_also_for_the_next_host(
+    make_bench, tmp_path, chat_channel
+) -> None:
+    first = make_bench(folder=tmp_path / "home")
+    first.everything = False
+    with anyio.move_on_after(0.05):
+        await first.run("Do it")
+    assert (await first.store.turn("turn-1")).cancel_asked
+    await first.close()
+    second = make_bench(folder=tmp_path / "home", name="b")
+    channel = chat_channel()
+    with second.channels.named("chat", channel):
+        second.serve()
+        await second.idle()
+    assert channel.texts == [] and second.model.requests == []
+    assert (await second.store.turn("turn-1")).state == "cancelled"
 
 
 async def test_a_part_that_was_being_sent_when_it_was_stopped_is_in_doubt(stage: Stage) -> None:
@@ -275,6 +388,7 @@ async def test_a_stop_that_comes_while_the_turn_begins_is_not_missed(
     begin = bench.store.begin
 
     async def begin_then_stop(turn, **facts):
+        monkeypatch.setattr(bench.store, "begin", begin)
         begun = await begin(turn, **facts)
         await bench.runner.stop(KEY)
         return begun

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from pegboard.contracts.archive import Archive
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.engine import Accepts, accept_all
 from pegboard.contracts.store import Store
 from pegboard.engine.embedded import EmbeddedEngine
 from pegboard.engine.reconcile import RECONCILE_S
+from pegboard.store.archive import EmbeddedArchive
 from pegboard.store.database import Database
 from pegboard.store.embedded import EmbeddedStore
 
@@ -23,11 +26,22 @@ class EmbeddedBackend:
     Args:
         database: The file; others may use it as well until this is closed.
         reconcile_s: Seconds between two looks for turns that other hosts left.
+        beside: Folder of what plugins keep, which may refer to blobs as well.
+        at_once: False to leave the file to its first use: many commands never come to it.
     """
 
-    def __init__(self, database: Database, *, reconcile_s: float = RECONCILE_S) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        reconcile_s: float = RECONCILE_S,
+        beside: Path | None = None,
+        at_once: bool = True,
+    ) -> None:
+        self.archive: Archive = EmbeddedArchive(database, beside=beside)
         self._database = database
         self._reconcile_s = reconcile_s
+        self._at_once = at_once
         self._store: EmbeddedStore | None = None
         self._engine: EmbeddedEngine | None = None
 
@@ -39,7 +53,8 @@ class EmbeddedBackend:
         Raises:
             StoreError: When the file can't be opened; says why and how to mend it.
         """
-        await self._database.open()
+        if self._at_once:
+            await self._database.open()
         self._store = EmbeddedStore(self._database)
         self._engine = EmbeddedEngine(
             self._store, clock, accepts=accepts, reconcile_s=self._reconcile_s

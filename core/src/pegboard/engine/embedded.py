@@ -202,7 +202,8 @@ class EmbeddedEngine:
         """Deliver the first turn of a lane, and do with it what its handler says."""
         ref = lane.turns[0]
         lane.poked = False
-        lane.lease = Lease(ref.key)
+        lane.lease = Lease(ref.key, due=lane.due)
+        lane.due = None
         try:
             outcome = await self._handled(lane, ref, lane.lease)
         finally:
@@ -241,20 +242,24 @@ class EmbeddedEngine:
             self._turnstile.queue(lane)
             return
         lane.later = True
-        self._rest(lane, None if at is None else max(0.0, at - self._clock.now()))
+        seconds = None if at is None else max(0.0, at - self._clock.now())
+        self._rest(lane, seconds, due=at if seconds else None)
 
-    def _rest(self, lane: Lane, seconds: float | None) -> None:
+    def _rest(self, lane: Lane, seconds: float | None, *, due: float | None = None) -> None:
         lane.state = "resting"
         if seconds is not None:
             assert self._group is not None
             lane.rest = anyio.CancelScope()
-            self._group.start_soon(self._sleep, lane, lane.rest, seconds)
+            self._group.start_soon(self._sleep, lane, lane.rest, seconds, due)
 
-    async def _sleep(self, lane: Lane, rest: anyio.CancelScope, seconds: float) -> None:
+    async def _sleep(
+        self, lane: Lane, rest: anyio.CancelScope, seconds: float, due: float | None
+    ) -> None:
         with rest:
             await self._clock.sleep(seconds)
             if lane.rest is rest:
                 lane.rest = None
+                lane.due = due
                 self._wake(lane)
 
     def _wake(self, lane: Lane) -> None:

@@ -29,6 +29,7 @@ class Lane:
         poked: True when the conversation was poked while its delivery ran.
         tries: How often in a row its first turn came to nothing.
         later: True when it is its first turn's own wish to rest.
+        due: Until when that wish was waited for in full, or None.
         rest: Ends the rest early; None when nothing but a poke ends it.
         queue: Where it waits for a slot.
     """
@@ -40,6 +41,7 @@ class Lane:
     poked: bool = False
     tries: int = 0
     later: bool = False
+    due: float | None = None
     rest: anyio.CancelScope | None = None
     queue: deque[Lane] | None = None
 

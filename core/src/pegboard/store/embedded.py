@@ -168,9 +168,10 @@ class EmbeddedStore:
 
         await self._end_attempt("finish", turn, fence, work)
 
-    async def ask_to_stop(self, key: str) -> Sequence[TurnRef]:
-        """Mark the turn of a conversation that was begun as to be stopped, and return it."""
-        return await self._write("ask_to_stop", partial(turn_rows.ask_to_stop, key=key))
+    async def ask_to_stop(self, key: str, *, turn: str | None = None) -> Sequence[TurnRef]:
+        """Mark the open turns of a conversation, or one of them, as to be stopped."""
+        work = partial(turn_rows.ask_to_stop, key=key, turn=turn)
+        return await self._write("ask_to_stop", work)
 
     async def stopping(self, turn: str, fence: int) -> bool:
         """Tell whether somebody asked to stop this attempt, or it holds an old fence."""
@@ -206,7 +207,7 @@ class EmbeddedStore:
         texts = [dumped(part, "reply") for part in parts]
 
         def work(connection: sqlite3.Connection) -> None:
-            turn_rows.held(connection, turn, fence, "dead")
+            turn_rows.held(connection, turn, fence)
             outbox_rows.reply(connection, turn, texts, now)
 
         await self._write("reply", work)

@@ -36,7 +36,7 @@ def sending(connection: sqlite3.Connection, turn: str, fence: int, part: int, no
     """
     row = connection.execute(
         """
-        SELECT t.state IN ('running', 'dead') AND t.fence = ?, t.cancel_asked OR t.epoch < c.epoch,
+        SELECT t.state = 'running' AND t.fence = ?, t.cancel_asked OR t.epoch < c.epoch,
             (SELECT o.state FROM outbox o WHERE o.turn = t.id AND o.part = ?)
         FROM turn t JOIN conversation c ON c.key = t.key WHERE t.id = ?
         """,

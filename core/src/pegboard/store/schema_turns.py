@@ -198,6 +198,7 @@ _SPENDING: Final = (
     "CREATE INDEX spending_at ON spending(at)",
     "CREATE INDEX spending_sender ON spending(sender, at)",
     "CREATE INDEX spending_turn ON spending(turn, at)",
+    "CREATE INDEX spending_key ON spending(key, at)",
 )
 
 TURNS: Final = Migration(

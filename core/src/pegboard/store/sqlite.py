@@ -12,10 +12,13 @@ from typing import Final
 
 from pegboard.config.paths import make_private
 from pegboard.contracts.errors import StoreError
+from pegboard.store.lock_holder import holder_of
 
 FILE_NAME: Final = "pegboard.db"
 BUSY_S: Final = 5.0
 """Seconds to wait for another process that is writing."""
+OPEN_BUSY_S: Final = 30.0
+"""Seconds that a host waits for it when it opens the store; it says so after `BUSY_S`."""
 _RETRY_S: Final = 0.02
 _JOURNAL_LIMIT: Final = 64 * 1024 * 1024
 _OLDEST: Final = (3, 38, 0)
@@ -123,6 +126,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         return connection
 
 
+def busy(error: BaseException) -> bool:
+    """Tell whether an error says that another process is writing."""
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
 @contextmanager
 def told(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system raise in the block into an error for people.
@@ -143,7 +151,7 @@ def told(path: Path) -> Iterator[None]:
 def _said(path: Path, error: sqlite3.Error) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_BUSY"):
-        return f"The store {path} is busy: another process has been writing to it for {BUSY_S:g} s."
+        return f"The store {path} is busy: {holder_of(path) or 'another process'} is writing to it."
     if name == "SQLITE_FULL":
         return f"The disk is full: nothing can be written to the store {path}."
     if name.startswith("SQLITE_IOERR"):  # a quota or a limit as well as a broken disk
@@ -159,4 +167,6 @@ def _fix(path: Path, error: sqlite3.Error) -> str | None:
         return f"df -h {path.parent}"
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         return f"mv {path} {path}.damaged"
+    if name.startswith("SQLITE_BUSY"):
+        return f"wait until it has ended, or look what it does: fuser -v {path}"
     return None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pegboard.contracts.approval import Approval, Grain
-from pegboard.contracts.store import FencedError
+from pegboard.contracts.store import TELLING_ATTEMPTS, FencedError
 from pegboard.contracts.turn import (
     OPEN_STATES,
     Begun,
@@ -34,7 +35,7 @@ _RECORD: Final = """
 _READ: Final = f"SELECT {_RECORD} FROM turn t JOIN inbox i ON i.turn = t.id WHERE t.id = ?"
 _TO_BEGIN: Final = f"""
     SELECT t.state, t.fence, t.attempts, t.worker, t.not_before,
-        t.cancel_asked OR t.epoch < c.epoch,
+        t.cancel_asked OR t.epoch < c.epoch, t.epoch < c.epoch AND t.fence = 0,
         EXISTS (SELECT 1 FROM turn e WHERE e.key = t.key AND e.seq < t.seq AND e.{OPEN}),
         {_RECORD}
     FROM turn t JOIN inbox i ON i.turn = t.id JOIN conversation c ON c.key = t.key WHERE t.id = ?
@@ -94,17 +95,18 @@ def begin(
     row = connection.execute(_TO_BEGIN, (kept(turn),)).fetchone()
     if row is None:  # erased, together with its conversation
         return NotBegun(why="over")
-    state, fence, attempts, owner, not_before, stop, behind, *rest = row
+    state, fence, attempts, owner, not_before, stop, forgotten, behind, *rest = row
     if state not in OPEN_STATES:
         return NotBegun(why="over")
     if behind or (state == "running" and runs(owner, turn, fence)):
         return NotBegun(why="busy")
     if state == "waiting" and (not_before is None or now < not_before):
         return NotBegun(why="later", at=not_before)
-    if stop and (fence == 0 or attempts >= max_attempts):
+    given_up = attempts >= max_attempts
+    if forgotten or (stop and given_up):
         end(connection, turn, "cancelled", now=now)
         return NotBegun(why="over", turn=record(connection, turn))
-    if attempts >= max_attempts:
+    if attempts >= max_attempts + TELLING_ATTEMPTS:
         end(connection, turn, "dead", now=now, error=_given_up(attempts))
         return NotBegun(why="dead", turn=record(connection, turn))
     connection.execute(
@@ -121,7 +123,7 @@ def begin(
     if fence == 0:  # nothing can have been left of earlier attempts
         return Begun(turn=begun)
     approval_rows.expire(connection, turn, now)
-    return _with_rest(connection, begun)
+    return replace(_with_rest(connection, begun), given_up=given_up)
 
 
 def begun(connection: sqlite3.Connection, turn: str) -> Begun | None:
@@ -147,14 +149,13 @@ def _given_up(attempts: int) -> Json:
     }
 
 
-def held(connection: sqlite3.Connection, turn: str, fence: int, *also: TurnState) -> None:
+def held(connection: sqlite3.Connection, turn: str, fence: int) -> None:
     """Refuse an attempt that no longer owns its turn.
 
     Args:
         connection: The store.
         turn: Id of the turn.
         fence: What the attempt was begun with.
-        also: States beside `running` in which the turn may be.
 
     Raises:
         FencedError: When another attempt was begun, or the turn is over.
@@ -164,7 +165,7 @@ def held(connection: sqlite3.Connection, turn: str, fence: int, *also: TurnState
         said = "it was erased"
     elif row[1] != fence:
         said = f"attempt {row[1]} has begun, and this is attempt {fence}"
-    elif row[0] != "running" and row[0] not in also:
+    elif row[0] != "running":
         said = f"it is {row[0]}"
     else:
         return
@@ -245,10 +246,10 @@ def end(
     connection.execute(
         """
         UPDATE turn SET state = ?, ended_at = ?, error = ?, worker = '', not_before = NULL,
-            woken = 0, fence = fence + (? = 'dead')
+            woken = 0
         WHERE id = ?
         """,
-        (state, now, None if error is None else dumped(error, "error"), state, kept(turn)),
+        (state, now, None if error is None else dumped(error, "error"), kept(turn)),
     )
     left = connection.execute(_LEFT, (kept(turn),) * 3).fetchone()
     for close, some in zip(
@@ -258,13 +259,22 @@ def end(
             close(connection, turn)
 
 
-def ask_to_stop(connection: sqlite3.Connection, key: str) -> list[TurnRef]:
-    """Mark the turn of a conversation that was begun as to be stopped, and return it."""
-    first = open_of(connection, key)[:1]
-    begun = [ref for ref, _, fence in first if fence > 0]
-    for ref in begun:
-        stop(connection, ref.turn)
-    return begun
+def ask_to_stop(connection: sqlite3.Connection, key: str, turn: str | None = None) -> list[TurnRef]:
+    """Mark the open turns of a conversation as to be stopped, and return them in order.
+
+    Args:
+        connection: The store.
+        key: The conversation.
+        turn: Only this turn; None = all that was begun or that somebody wrote.
+    """
+    which = "(fence > 0 OR source = 'message')" if turn is None else "id = ?"
+    values = (kept(key),) if turn is None else (kept(key), kept(turn))
+    rows = connection.execute(
+        f"SELECT {REF} FROM turn WHERE key = ? AND {OPEN} AND {which} ORDER BY seq", values
+    ).fetchall()
+    for row in rows:
+        stop(connection, as_was(row[0]))
+    return [ref_of(row) for row in rows]
 
 
 def stop(connection: sqlite3.Connection, turn: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,14 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from pegboard.contracts.errors import StoreError
+from pegboard.store.lock_holder import holder_of
 from pegboard.store.migrations import MIGRATIONS, Migration, migrate
-from pegboard.store.sqlite import open_for_writing, told
+from pegboard.store.sqlite import OPEN_BUSY_S, busy, open_for_writing, told
 
 Work = Callable[[sqlite3.Connection], Any]
 """What a request does with the connection, inside a transaction it neither begins nor ends. It may
 be called a second time, when the first attempt was undone together with its group."""
 
 MAX_GROUP: Final = 500
+_log = logging.getLogger(__name__)
 
 
 class Request:
@@ -110,9 +114,8 @@ class Writer:
     def _run(self) -> None:
         try:
             with told(self._path):
-                connection = open_for_writing(self._path)
+                connection = self._opened()
                 try:
-                    migrate(connection, self._path, self._migrations)
                     self.ready = True
                     self._serve(connection)
                     connection.execute("PRAGMA optimize")
@@ -120,6 +123,36 @@ class Writer:
                     connection.close()
         except BaseException as error:  # whoever waits must hear of it, whatever it is
             self._end(error)
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return the file, opened, of the newest version, and with nobody else writing to it.
+
+        Another process may write for long: a copy of a large store, a check, a host that stands
+        still. That is waited for, and after a moment told.
+        """
+        deadline = time.monotonic() + OPEN_BUSY_S
+        heard = False
+        while True:
+            try:
+                return self._open()
+            except sqlite3.OperationalError as error:
+                if not busy(error) or self._closing or time.monotonic() >= deadline:
+                    raise
+            if not heard:
+                heard = True
+                who = holder_of(self._path) or "another process"
+                _log.warning("the store is busy: %s is writing to it; waiting for that", who)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = open_for_writing(self._path)
+        try:
+            migrate(connection, self._path, self._migrations)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         while (group := self._take()) is not None:

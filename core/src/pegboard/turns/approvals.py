@@ -227,7 +227,7 @@ class TurnApprovals:
     async def _send(self, text: str) -> bool:
         reply = self._turn.reply
         try:
-            await reply.send(reply.message(text))
+            await reply.deliver(reply.message(text))
         except Exception as error:
             _log.warning("a question did not reach the person: %s", one_line(error))
             return False

@@ -104,11 +104,11 @@ class Attempt:
         """
         live = self._live
         live.scope = anyio.CancelScope()
-        if self._record.cancel_asked or live.given_up:
-            live.scope.cancel()
+        stopped = self._record.cancel_asked or live.given_up
         try:
-            with live.scope as scope:
-                await self._within(scope, bell)
+            if not stopped:  # else nothing is begun that would have to be cancelled at once
+                with live.scope as scope:
+                    await self._within(scope, bell)
             return self._later or await self._end()
         except FencedError:
             return After.FENCED
@@ -139,7 +139,7 @@ class Attempt:
             return
         key = run.turn.conversation
         made = await services.compactor.after(
-            key, run.route, run.tell_later, on_attempt=run.observe_attempt
+            key, run.route, run.tell_later, on_attempt=run.observe_attempt, admit=run.admit
         )
         if made:
             services.history.forget(key)
@@ -223,6 +223,8 @@ class Attempt:
         return replace(message, text=f"({doubt.sentence(parts)})\n\n{message.text}")
 
     async def _deliver(self, conclusion: Conclusion, parts: tuple[OutboxPart, ...]) -> None:
+        if self._live.tried_since is None:
+            self._live.tried_since = self._services.clock.monotonic()
         sending = await self._services.sender.send(
             self._record.fence, parts, self._channel, unsent=self._live.unsent
         )
@@ -246,8 +248,10 @@ class Attempt:
         self, conclusion: Conclusion, parts: tuple[OutboxPart, ...], sending: Sending
     ) -> None:
         """Let a reply wait that can't be delivered now; give it up after an hour."""
-        now = self._services.clock.now()
-        age = now - conclusion.at
+        clock, live = self._services.clock, self._live
+        now, tried = clock.now(), clock.monotonic()
+        # a clock that was set forward, or a machine that slept, is no hour of trying
+        age = 0.0 if live.tried_since is None else tried - live.tried_since
         if age >= PUT_OFF_S:
             for part in parts:
                 if part.part in self._live.unsent:  # marked as being sent, and certainly not sent
@@ -282,7 +286,7 @@ class Attempt:
             await services.store.finish(
                 record.ref.turn,
                 record.fence,
-                state=conclusion.status,
+                state=conclusion.state,
                 now=services.clock.now(),
                 messages=[MESSAGE.write(message) for message in conclusion.messages],
                 tokens=conclusion.tokens,

@@ -38,6 +38,10 @@ class CommandData(Protocol):
         """Return who is asked, and which model; or why nobody can be."""
         ...
 
+    async def children(self, conversation: str) -> Sequence[tuple[str, str]]:
+        """Return agent and task of the child runs that work for a conversation now."""
+        ...
+
 
 class ConversationControl(Protocol):
     """What commands may do to the conversation they are written in, and see of it."""
@@ -47,8 +51,8 @@ class ConversationControl(Protocol):
         """Key of the conversation."""
         ...
 
-    async def stop(self, task: str = "") -> bool:
-        """Stop the turn that runs or waits, and return True when there was one.
+    async def stop(self, task: str = "") -> int:
+        """Stop what runs, waits and is queued here, and return how many turns those are.
 
         Args:
             task: End of the id of a turn in the background, to stop that one.

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -31,8 +31,12 @@ from pegboard.contracts.transcript import TurnMessages
 from pegboard.contracts.wire import MESSAGE
 from pegboard.plugins.building.isolation import one_line
 from pegboard.providers.chat import chat
-from pegboard.providers.route import OnAttempt, Route
+from pegboard.providers.hop import Admit, OnAttempt
+from pegboard.providers.route import Route
 from pegboard.turns.commands import CommandCall
+
+if TYPE_CHECKING:
+    from pegboard.turns.setup import TurnLimits
 
 BACKOFF_S: Final = 60.0
 """Seconds after a failure in which a conversation is left as it is."""
@@ -70,6 +74,20 @@ class CompactionSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked for a summary, and who is told of that."""
+
+    route: Route
+    on_attempt: OnAttempt | None
+    admit: Admit | None
+
+    @property
+    def caps(self) -> ModelCaps:
+        """What the model can take whose window counts."""
+        return self.route.primary.capabilities(self.route.primary.model)
+
+
 class Compactor:
     """Lets summaries stand for older turns.
 
@@ -100,6 +118,7 @@ class Compactor:
         *,
         added: int = 0,
         on_attempt: OnAttempt | None = None,
+        admit: Admit | None = None,
     ) -> bool:
         """Make a conversation shorter before its next turn if need be; True when it was.
 
@@ -111,41 +130,51 @@ class Compactor:
             emit: Takes the notice.
             added: Tokens that the new message will add, estimated.
             on_attempt: Called after every request to a provider, or None.
+            admit: Called before every request, or None.
         """
-        return await self._if_due(key, route, emit, on_attempt, added)
+        return await self._if_due(key, _Asked(route, on_attempt, admit), emit, added)
 
     async def after(
-        self, key: str, route: Route, emit: Emit, *, on_attempt: OnAttempt | None = None
+        self,
+        key: str,
+        route: Route,
+        emit: Emit,
+        *,
+        on_attempt: OnAttempt | None = None,
+        admit: Admit | None = None,
     ) -> bool:
         """Do the same after a turn whose reply was sent; off the way of the reply."""
-        return await self._if_due(key, route, emit, on_attempt, 0)
+        return await self._if_due(key, _Asked(route, on_attempt, admit), emit, 0)
 
-    async def now(self, key: str, route: Route, *, on_attempt: OnAttempt | None = None) -> str:
+    async def now(
+        self,
+        key: str,
+        route: Route,
+        *,
+        on_attempt: OnAttempt | None = None,
+        admit: Admit | None = None,
+    ) -> str:
         """Make a conversation shorter because a person asked for it, and say what came of it.
 
         Raises:
             CompactionError, ProviderError: When no summary came about; says why.
+            BudgetError: When a model may not be asked for one.
         """
+        asked = _Asked(route, on_attempt, admit)
         async with self._alone(key):
-            made = await self._compact(
-                key, route, on_attempt, keep_turns=_ASKED_KEEPS, least=_ASKED_LEAST
-            )
+            made = await self._compact(key, asked, keep_turns=_ASKED_KEEPS, least=_ASKED_LEAST)
         return DONE if made else NOTHING
 
-    async def _if_due(
-        self, key: str, route: Route, emit: Emit, on_attempt: OnAttempt | None, added: int
-    ) -> bool:
+    async def _if_due(self, key: str, asked: _Asked, emit: Emit, added: int) -> bool:
         if not self.settings.enabled or self._backs_off(key):
             return False
         async with self._alone(key):
             try:
                 tokens = (await self._store.transcript(key)).tokens
                 expected = None if tokens is None else tokens + added
-                if not due(expected, _caps(route).context, self.settings.threshold):
+                if not due(expected, asked.caps.context, self.settings.threshold):
                     return False
-                made = await self._compact(
-                    key, route, on_attempt, keep_turns=KEEP_TURNS, least=LEAST_TOKENS
-                )
+                made = await self._compact(key, asked, keep_turns=KEEP_TURNS, least=LEAST_TOKENS)
             except Exception as error:
                 self._back_off(key, error)
                 return False
@@ -153,17 +182,17 @@ class Compactor:
             await emit(Noticed(code="compacted", text=NOTICE))
         return made
 
-    async def _compact(
-        self, key: str, route: Route, on_attempt: OnAttempt | None, *, keep_turns: int, least: int
-    ) -> bool:
-        caps = _caps(route)
+    async def _compact(self, key: str, asked: _Asked, *, keep_turns: int, least: int) -> bool:
+        caps = asked.caps
         turns = past_turns((await self._store.transcript(key)).turns)
         planned = plan(turns, window=caps.context, keep_turns=keep_turns, least=least)
         if planned is None:
             return False
         request = request_of(planned, caps, idempotency_key=f"summary:{key}:{planned.through}")
         with anyio.move_on_after(SUMMARY_S) as patience:
-            answer = await chat(route, request, on_attempt=on_attempt)
+            answer = await chat(
+                asked.route, request, on_attempt=asked.on_attempt, admit=asked.admit
+            )
         if patience.cancelled_caught:
             raise CompactionError(
                 f"The model wrote no summary within {SUMMARY_S:g} s.", fix="Try /compact again."
@@ -208,11 +237,13 @@ class CompactCommand:
         compactor: Does it.
         route: Returns whom the agent of a conversation asks, by the conversation's key.
         changed: Told of the key of a conversation that was made shorter.
+        limits: What the request for a summary counts for, or None.
     """
 
     compactor: Compactor
     route: Callable[[str], Awaitable[Route]]
     changed: Callable[[str], None]
+    limits: TurnLimits | None = None
     name: str = "compact"
     summary: str = "let a summary stand for what was said here"
     operator: bool = True
@@ -222,8 +253,18 @@ class CompactCommand:
 
     async def run(self, call: CommandCall) -> str:
         """Make the conversation shorter and say what came of it."""
-        key = call.conversation.key
-        told = await self.compactor.now(key, await self.route(key))
+        key, limits = call.conversation.key, self.limits
+        route = await self.route(key)
+        if limits is None:
+            told = await self.compactor.now(key, route)
+        else:
+            # it belongs to the conversation and to the day; the turn of a command is no run
+            told = await self.compactor.now(
+                key,
+                route,
+                on_attempt=lambda attempt: limits.spent(attempt, call.caller, "", key),
+                admit=lambda *model: limits.admit(call.caller, "", key, *model),
+            )
         self.changed(key)
         return told
 
@@ -242,7 +283,3 @@ def past_turns(turns: Sequence[TurnMessages]) -> list[PastTurn]:
         )
         for turn in turns
     ]
-
-
-def _caps(route: Route) -> ModelCaps:
-    return route.primary.capabilities(route.primary.model)

@@ -9,12 +9,14 @@ from typing import Any, Final, Literal
 from pegboard.contracts.channel import TurnOutcome
 from pegboard.contracts.message import Message, OutboundMessage
 from pegboard.contracts.provider import NO_USAGE, Usage
-from pegboard.contracts.turn import Json, OutboxPart
+from pegboard.contracts.turn import Json, OutboxPart, TurnState
 from pegboard.contracts.wire import MESSAGE, OUTBOUND, USAGE, WireError
 from pegboard.turns import markers
 
 END: Final = "end"
 """Key of the conclusion in the first part of a kept reply."""
+TURN_DEAD: Final = "turn_dead"
+"""Code of the error of a turn that ended its host too often."""
 _COUNTS: Final = ("steps", "tool_calls", "tool_failures")
 
 
@@ -60,6 +62,12 @@ class Conclusion:
             tool_calls=self.tool_calls,
             tool_failures=self.tool_failures,
         )
+
+    @property
+    def state(self) -> TurnState:
+        """The state that the turn ends in."""
+        dead = self.error is not None and self.error.get("code") == TURN_DEAD
+        return "dead" if dead else self.status
 
     def stopped(self) -> Conclusion:
         """Return it as that of a turn that was stopped before its reply was sent."""

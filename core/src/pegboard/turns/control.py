@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.message import InboundMessage
-from pegboard.contracts.turn import OutboxPart, Receipt, TurnRecord
+from pegboard.contracts.turn import OutboxPart, Receipt, TurnRecord, TurnRef
 from pegboard.conversations.key import ConversationKey
 from pegboard.turns.setup import Turn, TurnServices
 
@@ -18,8 +18,8 @@ class Turns(Protocol):
 
     services: TurnServices
 
-    async def stop(self, key: ConversationKey) -> bool:
-        """Stop the turn of a conversation."""
+    async def stop(self, key: ConversationKey, *, turn: str | None = None) -> Sequence[TurnRef]:
+        """Stop what runs, waits and is queued in a conversation, or one turn of it."""
         ...
 
     async def new(self, key: ConversationKey) -> None:
@@ -58,17 +58,20 @@ class Conversation:
         """Key of the conversation."""
         return self._turn.key.text
 
-    async def stop(self, task: str = "") -> bool:
-        """Stop the turn that runs or waits, or one in the background."""
+    async def stop(self, task: str = "") -> int:
+        """Stop what is open here, or one request in the background; return how many were."""
         if not task:
-            return await self._turns.stop(self._turn.key)
+            return len(await self._turns.stop(self._turn.key))
         found = [turn for turn in await self.background() if turn.ref.turn.endswith(task)]
         if len(found) != 1:
-            return False
-        key = ConversationKey.read(found[0].ref.key)
-        if not await self._turns.stop(key):
-            await self._turns.new(key)  # it has not begun, and is the only one there
-        return True
+            return 0
+        ref, store = found[0].ref, self._turns.services.store
+        key = ConversationKey.read(ref.key)
+        stopped = await self._turns.stop(key, turn=ref.turn)
+        record = await store.turn(ref.turn)
+        if record is not None and record.state == "queued":
+            await self._turns.new(key)  # no host reaches it to end it, and it is the only one there
+        return len(stopped)
 
     async def new(self) -> None:
         """Stop what is open and forget what was said."""

@@ -10,22 +10,23 @@ from typing import Final
 
 import anyio
 
-from pegboard.channels.outbox_sender import pieces
+from pegboard.channels.outbox_sender import external_ids
 from pegboard.contracts.approval import Suspended
-from pegboard.contracts.channel import Channel, TurnOutcome
+from pegboard.contracts.channel import Channel, Delivery, TurnOutcome
 from pegboard.contracts.engine import After, Later, Lease, Outcome
 from pegboard.contracts.errors import StoreError
 from pegboard.contracts.store import Store
 from pegboard.contracts.stream import Noticed
-from pegboard.contracts.turn import Begun, NotBegun, OutboxPart, TurnRecord, TurnRef
+from pegboard.contracts.turn import Begun, CallRecord, NotBegun, TurnRef
 from pegboard.contracts.wire import CALLER, INBOUND, MESSAGE, WireError
 from pegboard.conversations.key import ConversationKey
-from pegboard.turns.attempt import FINISH_S, Attempt, Doorbell
-from pegboard.turns.commands import ChatCommands, ConversationControl
-from pegboard.turns.conclusion import Conclusion, reply_forms
+from pegboard.plugins.building.isolation import one_line
+from pegboard.turns.attempt import Attempt, Doorbell
+from pegboard.turns.commands import ChatCommand, ChatCommands, ConversationControl
+from pegboard.turns.conclusion import TURN_DEAD, Conclusion
 from pegboard.turns.live import LiveTurn, LiveTurns
 from pegboard.turns.open_channels import OpenChannels
-from pegboard.turns.reply import ChannelReply, emitter
+from pegboard.turns.reply import ChannelReply, emitter, masked
 from pegboard.turns.run import TurnRun
 from pegboard.turns.setup import Turn, TurnServices
 
@@ -82,9 +83,11 @@ class TurnHandler:
         bell = Doorbell()
         lease.poked = bell.ring  # from before it is begun: then nobody's wish is missed
         store, now = self._services.store, self._services.clock.now()
+        if lease.due is not None:  # it was waited for, whatever the clock says since it was set
+            now = max(now, lease.due)
         begun = await store.begin(ref.turn, now=now, max_attempts=self._max_attempts)
         if isinstance(begun, NotBegun):
-            return await self._not_begun(ref, begun, channel, live)
+            return await self._not_begun(ref, begun)
         try:
             outcome = await self._begun(begun, channel, live, bell)
         except WireError as error:
@@ -102,20 +105,22 @@ class TurnHandler:
     async def _begun(
         self, begun: Begun, channel: Channel, live: LiveTurn, bell: Doorbell
     ) -> Outcome:
-        turn = self._turn(begun.turn, channel, live)
-        turn = replace(turn, begun=begun, journal=self._services.journal(begun))
+        turn = self._turn(begun, channel, live)
         attempt: Attempt | None = None
         try:
             with self._services.leased(turn.caller) as caller:
                 own = replace(turn, caller=caller)
-                run = TurnRun(own, self._services, told=live.told.began)
+                command = self._command(own)
+                run = TurnRun(
+                    own, self._services, told=live.told.began, command=command is not None
+                )
                 attempt = Attempt(
                     run,
                     begun,
                     channel,
                     live,
                     self._services,
-                    conclude=lambda run: self._conclude(run, channel),
+                    conclude=lambda run: self._conclude(run, channel, command),
                 )
                 outcome = await attempt.run(bell, handing_on=lambda: self._hands_on(live))
         finally:
@@ -128,13 +133,20 @@ class TurnHandler:
         """Tell whether a turn that is cut off is handed on: nobody here waits for its end."""
         return self.handing_on or not live.waited
 
-    async def _conclude(self, run: TurnRun, channel: Channel) -> Conclusion:
-        turn, commands = run.turn, self._commands
+    def _command(self, turn: Turn) -> ChatCommand | None:
+        """Return the chat command that a message is, or None."""
+        if self._commands is None:
+            return None
         # the writer's channel says what was a command, which may be another one than delivers now
         slash_commands = turn.caller.slash_commands
-        command = None
-        if commands is not None:
-            command = commands.parse(turn.message.text, slash_commands=slash_commands)
+        return self._commands.parse(turn.message.text, slash_commands=slash_commands)
+
+    async def _conclude(
+        self, run: TurnRun, channel: Channel, command: ChatCommand | None
+    ) -> Conclusion:
+        turn, commands = run.turn, self._commands
+        if turn.begun is not None and turn.begun.given_up:
+            return _given_up(turn.begun, shown=turn.reply.shows_events)
         if commands is None or command is None:
             await self._within_limits(run)
             return await run.answer()
@@ -158,39 +170,15 @@ class TurnHandler:
             await run.tell(Noticed(code="limit", text=held.sentence))
         raise Suspended(held.until)
 
-    async def _not_begun(
-        self, ref: TurnRef, answer: NotBegun, channel: Channel, live: LiveTurn
-    ) -> Outcome:
+    async def _not_begun(self, ref: TurnRef, answer: NotBegun) -> Outcome:
         if answer.why == "busy":
             return After.BUSY
         if answer.why == "later":
             return Later(answer.at)
-        if answer.why == "dead" and answer.turn is not None:
-            await self._give_up(answer.turn, channel, live)
+        if answer.why == "dead":
+            _log.error("turn %s is given up, and could not be told so", ref.turn)
         self._live.end(ref.turn, await ended_as(self._services.store, ref))
         return After.DONE
-
-    async def _give_up(self, record: TurnRecord, channel: Channel, live: LiveTurn) -> None:
-        """Tell the person, once, that a turn is given up."""
-        error = {"code": "turn_dead", "message": GIVEN_UP, "fix": None, **(record.error or {})}
-        error["message"] = GIVEN_UP
-        _log.warning("turn %s was begun %d times and is given up", record.ref.turn, record.attempts)
-        run = TurnRun(self._turn(record, channel, live), self._services)
-        shown = run.turn.reply.shows_events
-        conclusion = Conclusion(status="failed", text="" if shown else GIVEN_UP, error=error)
-        if conclusion.text:
-            store, ref = self._services.store, record.ref
-            message = run.turn.reply.message(conclusion.text)
-            forms = reply_forms(conclusion, pieces(message, channel.info.max_chars, ref.turn))
-            await store.reply(ref.turn, record.fence, forms, now=self._services.clock.now())
-            parts = [
-                OutboxPart(turn=ref.turn, part=number, key=ref.key, message=form)
-                for number, form in enumerate(forms)
-            ]
-            await self._services.sender.send(record.fence, parts, channel)
-        with anyio.move_on_after(FINISH_S):
-            await run.finish(conclusion.outcome)
-        self._live.end(record.ref.turn, conclusion.outcome)
 
     async def _unreadable(self, begun: Begun, error: WireError) -> None:
         """End a turn that this version of the host can't read."""
@@ -206,8 +194,23 @@ class TurnHandler:
         outcome = TurnOutcome(text="", status="failed", error=error.to_dict())
         self._live.end(record.ref.turn, outcome)
 
-    def _turn(self, record: TurnRecord, channel: Channel, live: LiveTurn) -> Turn:
+    def _turn(self, begun: Begun, channel: Channel, live: LiveTurn) -> Turn:
+        record, services = begun.turn, self._services
         message, caller = INBOUND.read(record.message), CALLER.read(record.caller)
+
+        async def noted(number: int, delivery: Delivery) -> None:
+            """Write down a message beside the reply: who takes the turn up must know of it."""
+            sent = CallRecord(
+                id=f"message:{number}",
+                kind="message",
+                name=record.ref.channel,
+                result={"external_ids": list(external_ids(delivery))},
+            )
+            try:
+                await services.store.intend(record.ref.turn, record.fence, [sent])
+            except StoreError as error:
+                _log.warning("a message was sent and not written down: %s", one_line(error))
+
         watch = self._services.watcher(record.ref.key, record.ref.turn)
         return Turn(
             id=record.ref.turn,
@@ -219,9 +222,26 @@ class TurnHandler:
                 message,
                 present=caller.attended,
                 ask_timeout_s=self._services.ask_timeout_s,
+                sent=sum(call.kind == "message" for call in begun.calls.values()),
+                noted=noted,
             ),
-            emit=live.told.through(emitter(channel, message.chat, live.sinks, watch)),
+            emit=live.told.through(
+                masked(emitter(channel, message.chat, live.sinks, watch), services.redact)
+            ),
+            begun=begun,
+            journal=services.journal(begun),
         )
+
+
+def _given_up(begun: Begun, *, shown: bool) -> Conclusion:
+    """Return the conclusion of a turn that was begun too often.
+
+    The history keeps nothing of it: what ended its hosts may be the request itself.
+    """
+    ref, attempts = begun.turn.ref, begun.turn.attempts - 1
+    _log.warning("turn %s was begun %d times and is given up", ref.turn, attempts)
+    error = {"code": TURN_DEAD, "message": GIVEN_UP, "fix": "pegboard logs"}
+    return Conclusion(status="failed", text="" if shown else GIVEN_UP, error=error)
 
 
 async def ended_as(store: Store, ref: TurnRef) -> TurnOutcome:

@@ -22,6 +22,7 @@ class LiveTurn:
         given_up: True when that call was cancelled.
         told: What was told of it.
         unsent: Parts of its reply that were tried and certainly not sent.
+        tried_since: When its reply was first tried here, by a clock that nobody sets, or None.
         scope: The attempt that runs now, or None.
         outcome: How it ended.
         ended: Set once it has.
@@ -33,6 +34,7 @@ class LiveTurn:
     given_up: bool = False
     told: Told = field(default_factory=Told)
     unsent: set[int] = field(default_factory=set)
+    tried_since: float | None = None
     scope: anyio.CancelScope | None = None
     outcome: TurnOutcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)

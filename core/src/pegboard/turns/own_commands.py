@@ -77,7 +77,7 @@ def own_commands(data: CommandData) -> list[Command]:
         OwnCommand(name="clear", summary="the same as /new", answer=_new),
         OwnCommand(
             name="stop",
-            summary="stop the running turn, or a request in the background",
+            summary="stop what runs and waits here, or a request in the background",
             argument="[TASK]",
             answer=_stop,
         ),
@@ -117,6 +117,7 @@ async def _whoami(call: CommandCall) -> str:
     trust = "owner and administrator" if caller.admin else caller.trust
     facts = {
         "trust": "owner" if trust == "operator" else trust,
+        "agent": caller.agent,
         "sender": caller.sender or message.sender,
         "channel": message.channel,
         "surface": caller.surface or "unknown",
@@ -128,6 +129,10 @@ async def _status(data: CommandData, call: CommandCall) -> str:
     open_turns, doubtful = await call.conversation.open(), await call.conversation.doubtful()
     background = await call.conversation.background()
     lines = [f"- provider: {await data.provider()}", f"- open turns: {_states(open_turns)}"]
+    children = await data.children(call.conversation.key)
+    if children:
+        lines.append(f"- at work for this conversation: {len(children)}")
+        lines.extend(f"  - {agent}: {_shown(task)}" for agent, task in children)
     if background:
         lines.append(f"- in the background: {_states(background)}")
     if doubtful:
@@ -150,7 +155,11 @@ async def _new(call: CommandCall) -> str:
 
 
 async def _stop(call: CommandCall) -> str:
-    if await call.conversation.stop(call.argument):
+    stopped = await call.conversation.stop(call.argument)
+    if stopped > 1:
+        waited = f"{stopped - 1} more" if stopped > 2 else "one more"
+        return f"Stopped, and {waited} that waited."
+    if stopped:
         return "Stopped."
     return f"There is no request {call.argument}." if call.argument else "Nothing is running here."
 

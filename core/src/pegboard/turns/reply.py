@@ -13,10 +13,12 @@ from pegboard.channels.chunking import split
 from pegboard.channels.outbox_sender import external_ids
 from pegboard.contracts.channel import Channel, Delivery, Emit
 from pegboard.contracts.message import InboundMessage, OutboundMessage
-from pegboard.contracts.stream import StreamEvent
+from pegboard.contracts.stream import Noticed, StreamEvent
 from pegboard.plugins.building.isolation import one_line
 
 ASK_TIMEOUT_S: Final = 60.0
+Noted = Callable[[int, Delivery], Awaitable[None]]
+"""Writes down that a message was sent: `noted(its number, what the channel said)`."""
 _log = logging.getLogger(__name__)
 
 
@@ -28,9 +30,11 @@ class ChannelReply:
         message: The message that is answered.
         present: True when a person is there to answer a question.
         ask_timeout_s: Seconds to wait for an answer; silence is a no.
+        sent: Messages that earlier attempts of the turn have sent.
+        noted: Writes down that another one was, or None.
 
     Attributes:
-        sent: Messages sent so far.
+        sent: Messages sent so far beside the reply; notices of the host are none.
     """
 
     def __init__(
@@ -40,8 +44,11 @@ class ChannelReply:
         *,
         present: bool = False,
         ask_timeout_s: float = ASK_TIMEOUT_S,
+        sent: int = 0,
+        noted: Noted | None = None,
     ) -> None:
-        self.sent = 0
+        self.sent = sent
+        self._noted = noted
         self._channel = channel
         self._message = message
         self._present = present
@@ -56,24 +63,42 @@ class ChannelReply:
 
     async def send(self, message: OutboundMessage) -> None:
         """Send to this chat, whatever chat the message names."""
-        await self.deliver(message)
+        went: list[Delivery] = []
+        try:
+            await self._send_pieces(message, went)
+        finally:
+            if went:  # also a part of it has reached the person
+                self.sent += 1
+                if self._noted is not None:
+                    with anyio.CancelScope(shield=True):  # it is a fact now
+                        await self._noted(self.sent, _joined(went))
 
     async def deliver(self, message: OutboundMessage) -> Delivery:
-        """Send a message, in pieces where the channel needs it; attachments go with the last."""
+        """Send what is no answer of the agent, in pieces where the channel needs it.
+
+        Attachments go with the last piece.
+        """
+        went: list[Delivery] = []
+        await self._send_pieces(message, went)
+        return _joined(went)
+
+    async def _send_pieces(self, message: OutboundMessage, went: list[Delivery]) -> None:
         own = replace(message, chat=self._message.chat, thread=self._message.thread)
         pieces = split(own.text, self._channel.info.max_chars)
-        ids: list[str] = []
         for number, piece in enumerate(pieces, 1):
             attachments = own.attachments if number == len(pieces) else ()
-            delivery = await self._channel.send(replace(own, text=piece, attachments=attachments))
-            ids.extend(external_ids(delivery))
-            self.sent += 1
-        return Delivery(external_ids=tuple(ids))
+            part = replace(own, text=piece, attachments=attachments)
+            went.append(await self._channel.send(part))
 
     @property
     def shows_events(self) -> bool:
         """True when the channel shows events, so that it learns of a failure from them."""
         return self._channel.info.streaming and callable(getattr(self._channel, "stream", None))
+
+    @property
+    def retracts(self) -> bool:
+        """True when text of a running turn is not shown, or can be taken back."""
+        return self._channel.info.retract or not callable(getattr(self._channel, "stream", None))
 
     @property
     def can_ask(self) -> bool:
@@ -88,6 +113,21 @@ class ChannelReply:
         with anyio.move_on_after(self._ask_timeout_s):
             return bool(await put(self._message.chat, question))
         return False
+
+
+def _joined(went: Iterable[Delivery]) -> Delivery:
+    return Delivery(external_ids=tuple(id for one in went for id in external_ids(one)))
+
+
+def masked(emit: Emit, redact: Callable[[str], str]) -> Emit:
+    """Return what passes events on with no secret in a notice: it may quote what a plugin said."""
+
+    async def show(event: StreamEvent) -> None:
+        if isinstance(event, Noticed):
+            event = replace(event, text=redact(event.text))
+        await emit(event)
+
+    return show
 
 
 def emitter(

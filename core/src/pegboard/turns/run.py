@@ -29,7 +29,7 @@ from pegboard.contracts.message import Message, OutboundMessage
 from pegboard.contracts.provider import ChatRequest
 from pegboard.contracts.result import Handoff, Part, Text
 from pegboard.contracts.store import FencedError
-from pegboard.contracts.stream import Noticed, StreamEvent, TurnFinished, TurnStarted, UsageReported
+from pegboard.contracts.stream import Noticed, StreamEvent, TurnFinished, TurnStarted
 from pegboard.plugins.building.isolation import one_line
 from pegboard.providers.route import ModelAttempt, Route
 from pegboard.turns import doubt, markers
@@ -53,17 +53,19 @@ class TurnRun:
         turn: The turn.
         services: What all turns share.
         told: True when those who watch it know that it began.
+        command: True when it is a chat command, of which the history keeps nothing.
     """
 
-    def __init__(self, turn: Turn, services: TurnServices, *, told: bool = False) -> None:
-        self.turn = replace(turn, emit=self._emit)
+    def __init__(
+        self, turn: Turn, services: TurnServices, *, told: bool = False, command: bool = False
+    ) -> None:
+        self.turn = turn
         self.route: Route | None = None
-        self._to = turn.emit
         self._services = services
         self._progress = Progress()
         self._user: Message | None = None
         self._begun = told
-        self._tokens: int | None = None
+        self._command = command
         self._agents: Succession | None = None
 
     async def answer(self) -> Conclusion:
@@ -106,11 +108,22 @@ class TurnRun:
         """Return the conclusion of a turn that was stopped, with what it did until then."""
         said: Sequence[Message] = self._progress.messages
         journal = self.turn.journal
-        if self._user is None and self.turn.taken_up and journal is not None:
-            self.turn = await transformed(self.turn, self._services.hooks)
+        if self._user is None and journal is not None and await self._keeps_request():
             self._user = _user_message(self.turn)
             said = await replayed(journal)
         return self._concluded("cancelled", messages=self._kept(said)).stopped()
+
+    async def _keeps_request(self) -> bool:
+        """Tell whether the history keeps a request that this attempt has not come to answer.
+
+        One that was stopped before anything was done for it counts as well, unless a guard would
+        have kept it from the model.
+        """
+        taken_up, hooks = self.turn.taken_up, self._services.hooks
+        if self._command and not taken_up:
+            return False
+        self.turn = await transformed(self.turn, hooks)
+        return taken_up or await refusal(self.turn, hooks, None) is None
 
     async def outgoing(self, text: str) -> OutboundMessage:
         """Return a reply as the hooks let it go out; where it goes is not for them to say."""
@@ -167,7 +180,7 @@ class TurnRun:
         await self.turn.emit(event)
         if isinstance(event, Noticed) and not self.turn.reply.shows_events:
             try:
-                await self.turn.reply.send(self.turn.reply.message(event.text))
+                await self.turn.reply.deliver(self.turn.reply.message(event.text))
             except Exception as error:
                 _log.info("a notice was not delivered: %s", one_line(error))
 
@@ -287,6 +300,7 @@ class TurnRun:
                 self.tell,
                 added=message_tokens(_user_message(turn)),
                 on_attempt=self.observe_attempt,
+                admit=self.admit,
             )
             if made:
                 services.history.forget(turn.conversation)
@@ -304,22 +318,29 @@ class TurnRun:
             approve=self._services.approver(self.turn),
             prepare=self._prepare_request,
             on_attempt=self.observe_attempt,
+            admit=self.admit,
             effort=parts.effort,
             journal=self.turn.journal,
             digests=parts.digests,
             blobs=parts.blobs,
             hand_over=self._hand_over,
+            retracts=self.turn.reply.retracts,
             progress=self._progress,
         )
+
+    async def admit(self, provider: str, model: str) -> None:
+        """Let the turn ask a model once more.
+
+        Raises:
+            BudgetError: When a budget is used up, or can't be held.
+        """
+        turn, limits = self.turn, self._services.limits
+        if limits is not None:
+            await limits.admit(turn.caller, turn.id, turn.conversation, provider, model)
 
     async def _prepare_request(self, request: ChatRequest, step: int) -> ChatRequest:
         event = ModelRequestEvent(request=request, caller=self.turn.caller, step=step)
         return (await self._services.hooks.transform("pegboard_model_request", event)).request
-
-    async def _emit(self, event: StreamEvent) -> None:
-        if isinstance(event, UsageReported):
-            self._tokens = int(event.usage["input"]) + int(event.usage["output"])
-        await self._to(event)
 
     def _without_answer(self, result: LoopResult) -> Conclusion:
         error = result.error or {}
@@ -364,7 +385,8 @@ class TurnRun:
             usage=progress.usage,
             tool_calls=progress.tool_calls,
             tool_failures=progress.tool_failures,
-            tokens=self._tokens or None,  # nobody has counted none
+            # also of what earlier attempts were answered; nobody has counted none
+            tokens=progress.context_tokens or None,
             **facts,
         )
 

@@ -9,7 +9,7 @@ import anyio
 
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.channel import Channel, Emit, TurnOutcome
-from pegboard.contracts.engine import Lease, Outcome
+from pegboard.contracts.engine import After, Lease, Outcome
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.turn import (
     OPEN_STATES,
@@ -164,11 +164,22 @@ class TurnRunner:
         """Run a turn that the engine delivers."""
         return await self._handler.handle(ref, lease)
 
-    async def stop(self, key: ConversationKey) -> bool:
-        """Stop the turn of a conversation that was begun, and return True when there was one."""
-        stopped = await self.services.store.ask_to_stop(key.text)
+    async def stop(self, key: ConversationKey, *, turn: str | None = None) -> Sequence[TurnRef]:
+        """Stop what runs, waits and is queued in a conversation, and return which turns those are.
+
+        What nobody wrote and nobody has begun is left. A queued turn ends once those before it have
+        ended.
+
+        Args:
+            key: The conversation.
+            turn: Only this turn of it; None = all.
+        """
+        stopped = await self.services.store.ask_to_stop(key.text, turn=turn)
         await self.services.engine.poke(key.text)
-        return bool(stopped)
+        for ref in stopped:  # one that is queued need not wait for a slot only to end
+            if await self._handler.handle(ref, Lease(ref.key)) is After.BUSY:
+                break
+        return stopped
 
     async def new(self, key: ConversationKey) -> None:
         """Begin a conversation anew: what is open in it is stopped, what was said is forgotten."""
@@ -306,7 +317,7 @@ class TurnRunner:
         return record is None or record.state not in OPEN_STATES
 
     async def _given_up(self, ref: TurnRef, live: LiveTurn) -> None:
-        """Stop a turn whose waiting call was cancelled; one that never began never does."""
+        """Stop a turn whose waiting call was cancelled, also when it has not begun."""
         if self._handler.handing_on:
             return
         live.given_up = True
@@ -314,9 +325,7 @@ class TurnRunner:
             live.scope.cancel()
             await live.ended.wait()
             return
-        record = await self.services.store.turn(ref.turn)
-        if record is not None and record.state == "waiting":
-            await self.stop(ConversationKey.read(ref.key))
+        await self.stop(ConversationKey.read(ref.key), turn=ref.turn)
 
     async def _answer_command(
         self, turn: Turn, command: ChatCommand, channel: Channel

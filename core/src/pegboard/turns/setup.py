@@ -94,7 +94,8 @@ class Turn:
     @property
     def taken_up(self) -> bool:
         """True when an earlier attempt came as far as a call."""
-        return self.begun is not None and bool(self.begun.calls)
+        calls = {} if self.begun is None else self.begun.calls
+        return any(call.kind != "message" for call in calls.values())
 
 
 def _no_heir(name: str) -> str:
@@ -163,7 +164,17 @@ def ask_inline(turn: Turn) -> Approve | None:
 
 
 class TurnLimits(Protocol):
-    """What senders and channels may use."""
+    """What senders and channels may use, and what runs may cost."""
+
+    async def admit(
+        self, caller: Caller, turn: str, conversation: str, provider: str = "", model: str = ""
+    ) -> None:
+        """Let a run ask a model once more.
+
+        Raises:
+            BudgetError: When a budget is used up, or can't be held.
+        """
+        ...
 
     async def held(
         self, caller: Caller, message: InboundMessage, now: float, *, turn: str
