@@ -61,6 +61,13 @@ if TYPE_CHECKING:
         OutboundMessage,
         ToolCall,
     )
+    from pegboard.contracts.process import (
+        Output,
+        Process,
+        StartsProcesses,
+        TerminalSize,
+        start_process,
+    )
     from pegboard.contracts.provider import (
         ChatRequest,
         Done,
@@ -95,12 +102,14 @@ if TYPE_CHECKING:
         ToolError,
         ToolResult,
     )
+    from pegboard.contracts.routing import ModelChoice, RouteInfo, Routing
     from pegboard.contracts.sandbox import (
         Captured,
         Command,
         Completed,
         FileStat,
         Grant,
+        ReadsMany,
         Sandbox,
         SandboxBackend,
         SandboxInfo,
@@ -137,6 +146,7 @@ if TYPE_CHECKING:
     from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
     from pegboard.host import CommandHost, Host, HostOptions, open_host
     from pegboard.plugins.declaration import Contribution, Plugin, PluginInfo, tool
+    from pegboard.policy.catastrophe import Catastrophe, catastrophe
     from pegboard.tools.intents import match_intent
 
 _MODULES: Final = {
@@ -155,6 +165,7 @@ _MODULES: Final = {
     ),
     "contracts.hookspecs": "API_VERSION hookimpl",
     "contracts.message": "Attachment CallResult InboundMessage Message OutboundMessage ToolCall",
+    "contracts.process": "Output Process StartsProcesses TerminalSize start_process",
     "contracts.provider": (
         "ChatRequest Done ModelAnswer ModelCaps ModelInfo Notice Provider ProviderError "
         "ProviderEvent ProviderInfo ProviderState Restart Start Stop TextDelta "
@@ -164,8 +175,9 @@ _MODULES: Final = {
     "contracts.result": (
         "AddTools ChangeConfig File Handoff Image Suspend Terminate Text ToolError ToolResult"
     ),
+    "contracts.routing": "ModelChoice RouteInfo Routing",
     "contracts.sandbox": (
-        "Captured Command Completed FileStat Grant Sandbox SandboxBackend SandboxInfo "
+        "Captured Command Completed FileStat Grant ReadsMany Sandbox SandboxBackend SandboxInfo "
         "SandboxReport SandboxSpec"
     ),
     "contracts.session": "SaidMessage SessionHit SessionInfo SessionTurn Sessions",
@@ -177,6 +189,7 @@ _MODULES: Final = {
     "contracts.verdict": "Ask Deny Outcome Verdict",
     "host": "CommandHost Host HostOptions open_host",
     "plugins.declaration": "Contribution Plugin PluginInfo tool",
+    "policy.catastrophe": "Catastrophe catastrophe",
     "tools.intents": "match_intent",
 }
 _WHERE: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
@@ -195,6 +208,7 @@ __all__ = [
     "Caller",
     "Capability",
     "Captured",
+    "Catastrophe",
     "ChangeConfig",
     "Channel",
     "ChannelInfo",
@@ -233,6 +247,7 @@ __all__ = [
     "ModelAnswer",
     "ModelCalled",
     "ModelCaps",
+    "ModelChoice",
     "ModelInfo",
     "ModelRequestEvent",
     "Needs",
@@ -240,6 +255,7 @@ __all__ = [
     "ObservedEvent",
     "OutboundMessage",
     "Outcome",
+    "Output",
     "OutputLimits",
     "PegboardError",
     "Plugin",
@@ -248,14 +264,18 @@ __all__ = [
     "PluginInfo",
     "PluginStateChanged",
     "PolicyClass",
+    "Process",
     "Provider",
     "ProviderError",
     "ProviderEvent",
     "ProviderInfo",
     "ProviderState",
+    "ReadsMany",
     "Receipt",
     "RegisteredTool",
     "Restart",
+    "RouteInfo",
+    "Routing",
     "RunResult",
     "RunSpec",
     "SaidMessage",
@@ -272,6 +292,7 @@ __all__ = [
     "SkillInfo",
     "SkillSource",
     "Start",
+    "StartsProcesses",
     "Statements",
     "Stop",
     "Storage",
@@ -279,6 +300,7 @@ __all__ = [
     "Suspend",
     "SystemClock",
     "Tables",
+    "TerminalSize",
     "Terminate",
     "Text",
     "TextDelta",
@@ -306,9 +328,11 @@ __all__ = [
     "Usage",
     "Verdict",
     "__version__",
+    "catastrophe",
     "hookimpl",
     "match_intent",
     "open_host",
+    "start_process",
     "tool",
 ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pegboard.testing.dists import built
+
 
 def _about(ended, about):
     return [item for item in ended.json["checks"] if item["about"] == about]
@@ -81,6 +83,28 @@ def test_doctor_of_an_empty_installation_says_what_to_install(here):
     assert ended.json["ok"] is False
     (provider,) = _about(ended, "provider")
     assert (provider["level"], provider["fix"]) == ("broken", "pip install pegboard-standard")
+
+
+def test_a_fallback_that_is_not_there_is_noticed_before_it_is_needed(here):
+    code = """
+from pegboard import Plugin
+
+plugin = Plugin(summary="Models.")
+
+
+@plugin.provider("acme")
+def acme(context, settings):
+    return None
+"""
+    built(here.plugin("acme", code=code, manifest=None))
+    here.write_config(
+        '[agent]\nfallbacks = ["acme/a/b", "acmee"]\n[agents.deep]\nfallbacks = ["gone/m"]\n'
+    )
+    found = _about(here.run("doctor", "--json"), "provider")
+    assert [item["message"] for item in found if item["level"] == "warning"] == [
+        "agent.fallbacks names 'acmee', but there is only acme.",
+        "agents.deep.fallbacks names 'gone', but there is only acme.",
+    ]
 
 
 def test_doctor_goes_on_when_the_settings_are_broken(here):

@@ -33,7 +33,9 @@ async def fill(state) -> None:
     await store.begin("t2", now=now, max_attempts=1)
     await store.aclose()  # as if it had died
     store = await open_store(state)
-    await store.begin("t2", now=now, max_attempts=1)
+    begun = await store.begin("t2", now=now, max_attempts=1)
+    error = {"code": "turn_dead", "message": "given up", "fix": None}
+    await store.finish("t2", begun.turn.fence, state="dead", now=now, error=error)
     begun = await store.begin("t3", now=now, max_attempts=3)
     fence = begun.turn.fence
     await store.reply("t3", fence, [{"text": "was it sent?"}], now=now)

@@ -117,3 +117,12 @@ def test_what_is_no_store_is_said(filled):
 )
 def test_bytes_are_written_for_people(number, text):
     assert _bytes(number) == text
+
+
+@pytest.mark.parametrize(
+    "words", [("store", "stats"), ("store", "backup", "copy.db"), ("sessions", "list")]
+)
+def test_where_turns_are_kept_elsewhere_the_file_is_not_taken_for_them(filled, words):
+    ended = filled.run("--set", "store.backend=postgres", *words)
+    assert ended.code != 0
+    assert "kept by the backend 'postgres'" in ended.err

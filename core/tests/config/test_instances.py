@@ -144,3 +144,14 @@ def test_settings_that_name_a_secret_give_the_instance_that_secret(config):
     assert own.instances[0].secrets == {"mine"}
     none = instances("provider", types, config('[providers.x]\ntype = "api"\napi_key = ""'))
     assert none.instances[0].secrets == frozenset()
+
+
+def test_a_type_that_only_code_could_tell_of_is_no_problem_but_a_doubt(config):
+    settings = config('[channels.mine]\ntype = "pigeon"')
+    found = instances("channel", [], settings, silent=["post", "air"])
+    assert (found.problems, found.named("mine")) == ((), None)
+    (doubt,) = found.doubts
+    assert doubt.path == "channels.mine.type"
+    assert "one of the plugins air, post" in doubt.message
+    assert doubt.fix == "pegboard plugins build air"
+    assert instances("channel", [], settings).doubts == ()

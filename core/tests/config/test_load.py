@@ -27,6 +27,8 @@ def test_the_command_line_counts_before_all_and_the_user_file_last(paths, tmp_pa
     env = {"PEGBOARD__AGENT__MAX_STEPS": "3", "PEGBOARD__AGENT__MODEL": "e", "OTHER": "x"}
     config = load(paths, project=tmp_path / "project", env=env, overrides={"agent.max_steps": 4})
     assert config.section("agent") == {
+        "fallbacks": [],
+        "failover_mid_run": False,
         "max_steps": 4,
         "model": "e",
         "provider": "p",

@@ -8,12 +8,13 @@ import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
 
 from pegboard import (
+    Arg,
     Ask,
     MessageGuardEvent,
     Plugin,
@@ -101,7 +102,12 @@ def mail() -> Plugin:
     plugin.sent = []  # type: ignore[attr-defined]
 
     @plugin.tool(effects={"net_write"}, outside=False)
-    async def send(ctx: ToolContext, to: str, text: str = "") -> str:
+    async def send(
+        ctx: ToolContext,
+        to: str,
+        text: str = "",
+        why: Annotated[str, Arg("What it is for.", remark=True)] = "",
+    ) -> str:
         """Send a mail."""
         plugin.sent.append((to, text))  # type: ignore[attr-defined]
         return f"sent to {to}"
@@ -341,12 +347,15 @@ tool = "send"
 max_steps = 9  # enough
 """,
     )
-    call = Call("send", to="ann", text='a "quoted" [text] *')
-    script = [call, "One.", call, "Two.", Call("send", to="bob"), "No.", Call("send", to="ann")]
+    mail_to_ann = {"to": "ann", "text": 'a "quoted" [text] *'}
+    call = Call("send", **mail_to_ann, why="she asked")
+    again = Call("send", **mail_to_ann, why="she asked again")
+    script = [call, "One.", again, "Two.", Call("send", to="bob"), "No.", Call("send", to="ann")]
     async with running(host, plugin, script, chat, clock=clock, config={}) as world:
         question = await chat.say("Write to Ann")
         token = token_in(question)
         assert f"/confirm {token} always" in question
+        assert "she asked" not in question
         refused = await chat.say(f"/confirm {token} always", sender="second")
         assert refused.startswith("Only an admin")
         assert (await chat.say(f"/confirm {token} always")).startswith("Agreed, from now on.")
@@ -369,7 +378,7 @@ max_steps = 9  # enough
     }
     assert plugin.sent == [("ann", 'a "quoted" [text] *')] * 2
     assert ("control_plane", "control_plane", "allow", "always", "chat:owner") in events(world)
-    async with running(host, plugin, [call, "Three."], Chat(), config={}):
+    async with running(host, plugin, [again, "Three."], Chat(), config={}):
         assert len(plugin.sent) == 2
 
 

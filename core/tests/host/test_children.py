@@ -301,6 +301,9 @@ async def test_a_child_that_is_late_is_told_from_one_that_was_stopped(host: Host
             while len(model.requests) < 2:
                 await anyio.sleep(0.01)
             (child,) = children
+            shown = await world.host.description.children(child.conversation)
+            assert shown == [("main", "work")]
+            assert await world.host.description.children("another") == []
             assert children.stop(child.run, "a person stopped it")
             assert not children.stop("no-such-run", "x")
 

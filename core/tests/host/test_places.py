@@ -15,6 +15,7 @@ from pegboard.host import places
 from pegboard.host.wishes import TurnWishes
 from pegboard.sandboxes.missing import MissingSandbox
 from pegboard.testing import Call, HostFactory, ScriptedModel
+from pegboard.testing.model import Fail
 
 pytestmark = pytest.mark.anyio
 
@@ -154,18 +155,40 @@ async def test_settings_of_a_trusted_folder_count_there_and_nowhere_else(
     del wished
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[[policy.rules]]\naction = "deny"\ntool = "where"\n', "policy.rules"),
+        ("[agent]\nfailover_mid_run = true\n", "agent.failover_mid_run"),
+    ],
+)
 async def test_settings_that_can_not_count_for_one_folder_are_refused(
-    host: HostFactory, box: Plugin, tmp_path: Path
+    host: HostFactory, box: Plugin, tmp_path: Path, text: str, key: str
 ) -> None:
-    settings(tmp_path, '[[policy.rules]]\naction = "deny"\ntool = "where"\n')
+    settings(tmp_path, text)
     async with host(inline={"box": box}, model=ScriptedModel(["x"], repeat=True)) as world:
         FolderTrust(world.host.config.paths).set(tmp_path, True)
         outcome = await ask(world, tmp_path)
         assert outcome.status == "failed"
-        assert "policy.rules" in outcome.error["message"]
+        assert key in outcome.error["message"]
         with pytest.raises(ConfigError):
             await world.host.call_tool("where", {}, world.host.local_caller(), folder=tmp_path)
         assert (await ask(world, None)).status == "done"
+
+
+async def test_fallbacks_of_a_folder_stand_in_there(
+    host: HostFactory, box: Plugin, tmp_path: Path
+) -> None:
+    spare = Plugin(summary="Answers")
+    spare.contribute("provider", "spare", lambda context, settings: ScriptedModel(["From spare"]))
+    settings(tmp_path, '[agent]\nfallbacks = ["spare"]\n')
+    model = ScriptedModel([Fail("billing")], repeat=True)
+    inline = {"box": box, "of-spare": spare}
+    config = {"providers.scripted-model.type": "scripted-model", "agent.provider": ""}
+    async with host(inline=inline, model=model, config=config) as world:
+        FolderTrust(world.host.config.paths).set(tmp_path, True)
+        assert (await ask(world, tmp_path)).text == "From spare"
+        assert (await ask(world, None)).status == "failed"
 
 
 async def test_settings_that_were_changed_count_from_the_next_turn_on(

@@ -17,7 +17,7 @@ from pegboard.contracts.sandbox import SandboxInfo, SandboxSpec
 from pegboard.host import HostOptions, open_host
 from pegboard.host import workspace as workspace_module
 from pegboard.plugins.discovery.first_party import TYPE_PACKAGES
-from pegboard.sandboxes.missing import MissingSandbox
+from pegboard.sandboxes.missing import INSTALL, MissingSandbox
 from pegboard.testing import HostFactory
 
 pytestmark = pytest.mark.anyio
@@ -185,7 +185,7 @@ async def test_without_any_the_host_gives_less_and_says_what_to_install(tmp_path
         found = await opened_host._parts.workspace.sandbox()
         with pytest.raises(SandboxError) as caught:
             await found.read("README.md")
-    assert caught.value.fix == "pip install pegboard-sandbox-local"
+    assert caught.value.fix == INSTALL
 
 
 async def test_one_that_is_disabled_is_named_with_what_enables_it(

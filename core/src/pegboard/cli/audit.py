@@ -59,7 +59,7 @@ def list_command(
         kind=kind,
         limit=limit,
     )
-    with reading(session) as connection:
+    with reading(session, turns=False) as connection:
         found = [] if connection is None else listed(connection, wanted)
     output = session.output
     if output.json_wanted:
@@ -68,7 +68,7 @@ def list_command(
         output.table(
             ["TIME", "KIND", "OUTCOME", "TOOL", "RULE", "CALLER", "TIMES"],
             [_row(record.to_dict()["event"]) for record in found],
-            paint={2: lambda cell: _STYLES.get(cell, PLAIN)},
+            paint={2: lambda cell: _STYLES.get(cell.partition(" ")[0], PLAIN)},
         )
     else:
         output.line("No such event was recorded.")
@@ -92,7 +92,7 @@ def verify_command(session: Session, expected: str | None) -> None:
     from pegboard.store.audit_log import verified
 
     head = None if expected is None else _head(expected)
-    with reading(session) as connection:
+    with reading(session, turns=False) as connection:
         result = verify((), head) if connection is None else verified(connection, head)
     output = session.output
     if output.json_wanted:
@@ -120,7 +120,7 @@ def export_command(session: Session, file: Path | None) -> None:
     from pegboard.store.audit_chain import EMPTY
     from pegboard.store.audit_log import end_of_export, exported
 
-    with reading(session) as connection:
+    with reading(session, turns=False) as connection:
         lines = iter([end_of_export(EMPTY)]) if connection is None else exported(connection)
         if file is None:
             for line in lines:
@@ -189,4 +189,5 @@ def _row(event: dict[str, Any]) -> tuple[str, ...]:
         )
     )
     times = str(event["count"]) if event["since"] is None else f"+{event['count']}"
-    return (time, event["kind"], event["outcome"], event["tool"], event["rule"], caller, times)
+    outcome = " ".join(filter(None, (event["outcome"], event["how"])))
+    return (time, event["kind"], outcome, event["tool"], event["rule"], caller, times)

@@ -15,7 +15,7 @@ from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import FAINT, GOOD, PLAIN
 from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
-from pegboard.cli.settings import merged_schema, problems, visible
+from pegboard.cli.settings import doubts, merged_schema, problems, visible
 from pegboard.config import edit
 from pegboard.config.keys import join_key
 from pegboard.config.nearest import nearest
@@ -91,7 +91,7 @@ def set_command(session: Session, key: str, value: str) -> None:
     VALUE is TOML (5, true, '["a", "b"]'), else it is text. A value that would be wrong is refused.
     """
     parsed = edit.parse_value(value)
-    _refuse_wrong(session, key, parsed)
+    refuse_wrong(session, {key: parsed})
     edit.set_value(session.paths.config_file, key, parsed)
     now = session.again()
     session.output.line(f"{key} = {value_text(_shown(now, key))}", GOOD)
@@ -120,15 +120,23 @@ def unset(session: Session, key: str) -> None:
 def check(ctx: click.Context) -> None:
     """Check all settings, the plugins' included; nothing is started."""
     session: Session = ctx.obj
-    found = problems(session.config, session.boot)
+    found, open_ = problems(session.config, session.boot), doubts(session.boot)
     if session.output.json_wanted:
-        session.output.json({"problems": [problem._asdict() for problem in found]})
-    elif not found:
-        files = ", ".join(str(file) for file in session.config.files) or "no config file"
-        session.output.line(f"All settings are in order ({files}).", GOOD)
+        session.output.json(
+            {
+                "problems": [problem._asdict() for problem in found],
+                "doubts": [doubt._asdict() for doubt in open_],
+            }
+        )
     else:
         for problem in found:
             tell(session.output, problem.message, problem.fix)
+        for doubt in open_:
+            tell(session.output, doubt.message, doubt.fix, title="Not checked")
+        if not found:
+            files = ", ".join(str(file) for file in session.config.files) or "no config file"
+            known = "All settings that are known" if open_ else "All settings"
+            session.output.line(f"{known} are in order ({files}).", GOOD)
     if found:
         ctx.exit(exit_codes.CONFIG)
 
@@ -162,21 +170,33 @@ def _shown(session: Session, key: str) -> Any:
     return visible(config, session.boot).get(key)
 
 
-def _refuse_wrong(session: Session, key: str, value: Any) -> None:
-    """Raise when a new value would bring a problem that is not there now."""
+def refuse_wrong(session: Session, values: Mapping[str, Any]) -> None:
+    """Raise when new values would bring a problem that is not there now.
+
+    Args:
+        session: The settings as they are.
+        values: Dotted key -> new value.
+
+    Raises:
+        ConfigError: With the first problem.
+    """
     trial = Session(
         home=session.home, safe=session.safe, settings=session.settings, output=session.output
     )
-    trial.overrides[key] = value
+    trial.overrides.update(values)
     before = problems(session.config, session.boot)
     new: list[Problem] = [
         problem for problem in problems(trial.config, trial.boot) if problem not in before
     ]
     if new:
         # the trial value was handed over like an option, but nobody gave one
-        message = new[0].message.removesuffix(" (set in command line)")
-        fix = f"pegboard config set {key} VALUE" if new[0].path == key else new[0].fix
-        raise ConfigError(f"{key} is unchanged: {message}", fix=fix)
+        keys = " and ".join(values)
+        message = new[0].message.removesuffix(" (set in command line)").removeprefix(f"{keys}: ")
+        fix = new[0].fix
+        if new[0].path in values:
+            unknown = message.startswith("unknown key")
+            fix = "pegboard config show" if unknown else f"pegboard config set {keys} VALUE"
+        raise ConfigError(f"{keys} is unchanged: {message}", fix=fix)
 
 
 def _refuse_unknown(session: Session, key: str) -> None:

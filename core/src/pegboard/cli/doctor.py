@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,8 @@ from pegboard.cli.findings import Finding, Level, any_broken, findings_json, pri
 from pegboard.cli.plugins.doctor import state_findings
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import problems
+from pegboard.config.keys import join_key
+from pegboard.config.load import Config
 from pegboard.contracts.errors import ConfigError, PegboardError
 
 _REFUSED: Final = 10
@@ -38,6 +40,7 @@ def command(ctx: click.Context) -> None:
         findings += _settings(session)
         findings += state_findings(session.boot)
         findings += _profile(session)
+        findings += _senders(session)
         findings += _providers(session)
         findings += _sandbox(session)
         findings += _trust(session)
@@ -135,6 +138,25 @@ def _profile(session: Session) -> Iterator[Finding]:
         yield Finding("ok", "profile", text)
 
 
+def _senders(session: Session) -> Iterator[Finding]:
+    """Tell which senders are named with the type of a channel, so that they are nobody."""
+    types = {
+        name.lower(): str(table.get("type", name)).rpartition(":")[2].lower()
+        for name, table in session.config.section("channels").items()
+    }
+    for key in session.config.section("policy").get("senders", ()):
+        named, colon, id = key.partition(":")
+        named = named.strip().lower()
+        meant = [name for name, type in types.items() if type == named]
+        if colon and meant and named not in types:
+            yield Finding(
+                "warning",
+                "senders",
+                f"{key!r} in [policy.senders] is nobody: {named} is a type, and no channel's name.",
+                f'write "{meant[0]}:{id.strip()}"',
+            )
+
+
 def _providers(session: Session) -> Iterator[Finding]:
     from pegboard.plugins.decision.kinds import configured
 
@@ -144,6 +166,7 @@ def _providers(session: Session) -> Iterator[Finding]:
         fix = "pip install pegboard-standard" if not found.problems else "pegboard config check"
         yield Finding("broken", "provider", "No model provider can be used.", fix)
         return
+    yield from _fallbacks(session.config, names)
     chosen = session.config.get("agent.provider", "")
     if chosen and chosen not in names:
         yield Finding(
@@ -156,10 +179,32 @@ def _providers(session: Session) -> Iterator[Finding]:
     yield Finding("ok", "provider", chosen or ", ".join(names))
 
 
+def _fallbacks(config: Config, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield fallbacks that could not stand in for anybody, since they do not exist."""
+    agents = config.section("agents")
+    keys = ("agent", *(f"agents.{join_key([name])}" for name in agents))
+    for key in (f"{table}.fallbacks" for table in keys):
+        given = config.get(key)
+        for text in given if isinstance(given, list) else ():
+            provider = str(text).partition("/")[0]
+            if provider not in names:
+                yield Finding(
+                    "warning",
+                    "provider",
+                    f"{key} names {provider!r}, but there is only {', '.join(names)}.",
+                    f"pegboard config set {key} '[\"{names[0]}\"]'",
+                )
+
+
 def _sandbox(session: Session) -> Iterator[Finding]:
+    from pegboard.sandboxes.missing import NONE
+
     async def look() -> Finding:
         async with session.open_host() as host:
             report = await host.sandbox_report()
+        if report.sandbox == NONE:
+            text, *fix = report.notes
+            return Finding("warning", "sandbox", text, fix[0] if fix else None)
         enforced = ", ".join(f"{what} {how}" for what, how in report.enforced.items())
         notes = "".join(f"\n{note}" for note in report.notes)
         level: Level = "ok" if "no" not in report.enforced.values() else "warning"

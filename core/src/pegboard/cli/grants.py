@@ -12,6 +12,7 @@ import click
 from pegboard.cli.completing import granted_paths
 from pegboard.cli.fault import tell
 from pegboard.cli.output import GOOD
+from pegboard.cli.resident import tell_host
 from pegboard.cli.session import Session, json_option
 from pegboard.config.edit import read_text
 from pegboard.config.private_file import write_private
@@ -50,6 +51,8 @@ def grant(session: Session, path: Path, write: bool) -> None:
     _say(session, {**item, "changed": text != before}, f"{place} {how}: {_MODES[mode]} by tools.")
     _warn_of_secrets(session, place, mode)
     _warn_of_others(session)
+    if text != before:
+        tell_host(session)
 
 
 @click.command("revoke")
@@ -74,6 +77,7 @@ def revoke(session: Session, path: Path) -> None:
     write_private(file, text)
     _say(session, {"path": str(place), "changed": True}, f"{place} is not granted any more.")
     _warn_of_others(session)
+    tell_host(session)
 
 
 def _absolute(path: Path) -> Path:

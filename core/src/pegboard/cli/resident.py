@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from pegboard.cli.fault import tell
 from pegboard.contracts.errors import PegboardError, UsageError
 
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
     from pegboard.host import CommandHost
     from pegboard.host.control.client import ControlClient
 
-_OF_A_TURN: Final = {"agent.provider": "provider", "agent.model": "model"}
+_OF_A_TURN: Final = {
+    "agent.provider": "provider",
+    "agent.model": "model",
+    "agent.effort": "effort",
+}
 """Settings that options can give for one turn."""
 
 
@@ -46,10 +52,40 @@ async def connected(session: Session, client: ControlClient, folder: Path) -> Co
     return RemoteHost(client, session.paths, TurnWishes(folder=folder, **wishes))
 
 
+def _record(session: Session) -> None:
+    """Record in the audit log that the person here changed Pegboard itself by this command.
+
+    A host that stays records what it takes over. Where there is no store yet none is made.
+    """
+    from pegboard.store.sqlite import FILE_NAME
+
+    if not (session.paths.state / FILE_NAME).exists():
+        return
+    from pegboard.contracts.clock import SystemClock
+    from pegboard.host.audit_trail import AuditTrail
+    from pegboard.host.ingress import local_caller
+    from pegboard.policy.audit import audited
+    from pegboard.store.database import Database
+
+    rule = ".".join(click.get_current_context().command_path.split()[1:])
+    now = SystemClock().now()
+
+    async def write() -> None:
+        database = Database(session.paths.state)
+        try:
+            audit = AuditTrail(database, SystemClock(), session.redactor)
+            await audit(audited("admin", rule, "allow", local_caller(), at=now))
+        finally:
+            await database.aclose()
+
+    session.run(write)
+
+
 def tell_host(session: Session, verb: str = "reload") -> Mapping[str, Any] | None:
     """Let a running host take over what a command has changed; None when there is none.
 
-    What it says of that goes to standard error: the change itself is made.
+    The audit log tells of it either way. What the host says of it goes to standard error: the
+    change itself is made.
 
     Args:
         session: The command.
@@ -58,7 +94,8 @@ def tell_host(session: Session, verb: str = "reload") -> Mapping[str, Any] | Non
     from pegboard.host.control.place import socket_to_use
 
     if socket_to_use(session.paths.state) is None:
-        return None  # and nothing heavy was imported
+        _record(session)
+        return None
 
     async def ask() -> Mapping[str, Any] | None:
         async with session.resident() as client:

@@ -15,6 +15,8 @@ PROGRAM: Final = "pegboard"
 _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plugins": ("plugins:group", "List, inspect, install, switch and check plugins."),
     "tools": ("tools:group", "List, show, search and call tools."),
+    "models": ("models:group", "List, show, add and choose models."),
+    "usage": ("usage:command", "Show what models were asked, and what it cost."),
     "sessions": ("sessions:group", "List, show, export, resume, copy and erase conversations."),
     "serve": ("serve:command", "Run a host that stays."),
     "status": ("status:command", "Show what the host does, and what needs your eye."),

@@ -12,6 +12,7 @@ from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import BAD, GOOD, HEAD, PLAIN, WARN, Output, Style
 from pegboard.cli.session import Session, json_option
 from pegboard.contracts.errors import SandboxError, UsageError
+from pegboard.sandboxes.missing import NONE
 
 if TYPE_CHECKING:
     from pegboard.contracts.sandbox import Sandbox, SandboxReport
@@ -138,6 +139,11 @@ async def _looked_for(sandbox: Sandbox, program: str) -> _Answer:
 
 
 def _print_report(output: Output, report: SandboxReport) -> None:
+    if report.sandbox == NONE:
+        output.line("Sandbox: none", HEAD)
+        for note in report.notes:
+            output.line(note)
+        return
     output.line(f"Sandbox: {report.sandbox}", HEAD)
     rows = [(what, how, _MEANS.get(what, "")) for what, how in report.enforced.items()]
     output.table(["", "ENFORCED", ""], rows, paint={1: lambda how: _STYLES.get(how, PLAIN)})

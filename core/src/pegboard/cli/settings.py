@@ -117,6 +117,12 @@ def problems(config: Config, boot: Boot) -> list[Problem]:
     return list(dict.fromkeys(found))
 
 
+def doubts(boot: Boot) -> list[Problem]:
+    """Return what may be wrong: only the code of a plugin that has no manifest could tell."""
+    kinds = [kind.name for kind in KINDS.values() if kind.section is not None]
+    return [doubt for kind in kinds for doubt in configured(boot, kind).doubts]
+
+
 def _of_plugins(boot: Boot) -> Iterator[Problem]:
     for record in boot.records:
         if record.state.value == "misconfigured":

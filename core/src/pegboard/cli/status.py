@@ -77,7 +77,7 @@ def _stored(session: Session) -> tuple[Overview, int]:
     from pegboard.store.overview import Overview, overview
     from pegboard.store.sqlite import FILE_NAME
 
-    with reading(session) as connection:
+    with reading(session, turns=False) as connection:
         if connection is None or version_of(connection) < MIGRATIONS[-1].version:
             return Overview(), 0
         found = overview(connection, now=time.time())

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pegboard.cli import exit_codes
+from pegboard.cli.fault import tell
 from pegboard.cli.lazy_group import LazyGroup
 from pegboard.cli.output import BAD, GOOD, WARN
 from pegboard.cli.session import Session, json_option
+from pegboard.cli.stored import require_embedded
 
 if TYPE_CHECKING:
     from pegboard.store.backup import Stats
@@ -72,6 +74,7 @@ def check_command(session: Session) -> None:
     Ends with 1 when something is wrong. `pegboard audit verify` checks the audit log in it.
     """
     from pegboard.store.backup import Check, check
+    from pegboard.store.migrations import MIGRATIONS
 
     path = _path(session)
     found = Check(version=0, problems=()) if path is None else check(path)
@@ -87,6 +90,14 @@ def check_command(session: Session) -> None:
         output.note(f"  Fix: put back a copy, or: mv {path} {path}.damaged", GOOD)
     else:
         output.line(f"The store is sound: version {found.version}.", GOOD)
+        newest = MIGRATIONS[-1].version
+        if found.version > newest:
+            tell(
+                output,
+                f"A newer Pegboard has written it: this one knows version {newest}.",
+                "pip install --upgrade pegboard",
+                title="Warning",
+            )
     if found.problems:
         raise click.exceptions.Exit(exit_codes.FAILED)
 
@@ -133,6 +144,7 @@ def _path(session: Session) -> Path | None:
     """Return the file of the store, or None when nothing was stored yet."""
     from pegboard.store.sqlite import FILE_NAME
 
+    require_embedded(session)
     path = session.paths.state / FILE_NAME
     return path if path.exists() else None
 

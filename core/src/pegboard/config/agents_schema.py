@@ -6,6 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _NAMES: Final = {"type": "array", "items": {"type": "string"}}
+EFFORT_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "string",
+    "enum": ["low", "medium", "high"],
+    "description": "How much it thinks before it answers; absent = as the model does.",
+}
+FALLBACKS_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "array",
+    "items": {"type": "string", "pattern": "^[^/]+(/.+)?$"},
+    "description": "Who is asked when the provider fails, in this order: `PROVIDER` or "
+    "`PROVIDER/MODEL`.",
+}
 
 AGENTS_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -44,10 +55,11 @@ AGENTS_SCHEMA: Final[Mapping[str, Any]] = {
                 "description": "Model to ask for; empty = the one of `[agent]`, or the default of "
                 "its own provider.",
             },
-            "effort": {
-                "type": "string",
-                "enum": ["low", "medium", "high"],
-                "description": "How much it thinks before it answers; absent = as the model does.",
+            "effort": EFFORT_SCHEMA,
+            "fallbacks": {
+                **FALLBACKS_SCHEMA,
+                "description": "Who is asked when its provider fails, as in `[agent]`; absent = as "
+                "there, but nobody when it has a provider or a model of its own.",
             },
             "tools": {
                 **_NAMES,

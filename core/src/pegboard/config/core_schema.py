@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pegboard.config.agents_schema import AGENTS_SCHEMA
+from pegboard.config.agents_schema import AGENTS_SCHEMA, EFFORT_SCHEMA, FALLBACKS_SCHEMA
+from pegboard.config.autonomy_schema import AUTONOMY_SCHEMA
+from pegboard.config.budgets_schema import BUDGETS_SCHEMA
 from pegboard.config.limits_schema import LIMITS_SCHEMA
+from pegboard.config.models_schema import MODELS_SCHEMA
 from pegboard.config.rules_schema import RULES_SCHEMA
 
 RESERVED: Final = frozenset({"disabled", "required", "on_failure", "import_timeout_s"})
@@ -14,6 +17,30 @@ RESERVED: Final = frozenset({"disabled", "required", "on_failure", "import_timeo
 
 CORE: Final = "core"
 """Id of the registry's own tools, which no plugin may have either."""
+
+OUTPUT_LIMITS_SCHEMA: Final[Mapping[str, Any]] = {
+    "anyOf": [
+        {"type": "integer", "minimum": 200, "maximum": 10_000_000},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "chars": {
+                    "type": "integer",
+                    "minimum": 200,
+                    "maximum": 10_000_000,
+                    "description": "Characters at most.",
+                },
+                "lines": {"type": "integer", "minimum": 1, "description": "Lines at most."},
+                "keep": {
+                    "type": "string",
+                    "enum": ["head", "tail", "both"],
+                    "description": "Which end survives a cut.",
+                },
+            },
+        },
+    ],
+}
 
 _NAMES: Final = {"type": "array", "items": {"type": "string"}}
 
@@ -53,6 +80,17 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                     "type": "string",
                     "default": "",
                     "description": "Model to ask for; empty = the provider's default.",
+                },
+                "effort": EFFORT_SCHEMA,
+                "fallbacks": {
+                    **FALLBACKS_SCHEMA,
+                    "default": [],
+                },
+                "failover_mid_run": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "Ask the fallbacks also when a run has begun to answer or to "
+                    "call tools; false = only for its first request.",
                 },
                 "max_steps": {
                     "type": "integer",
@@ -116,6 +154,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
         ),
         "sandboxes": _instances("Sandboxes", "local"),
         "skill_sources": _instances("Skill sources", "folder"),
+        "backends": _instances("Backends: places to keep what a host must not lose", "postgres"),
         "sandbox": {
             "type": "object",
             "description": "Where tools read, write and run commands.",
@@ -187,6 +226,14 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                     "default": True,
                     "description": "Offer tool_search.",
                 },
+                "limits": {
+                    "type": "object",
+                    "default": {},
+                    "description": "Tool = characters of its output that a model reads at most, "
+                    "or a table with `chars`, `lines` and `keep`; the rest is kept for "
+                    "tool_result_recall.",
+                    "additionalProperties": OUTPUT_LIMITS_SCHEMA,
+                },
             },
         },
         "policy": {
@@ -212,59 +259,10 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
-        "autonomy": {
-            "type": "object",
-            "description": "What the agent may do on its own.",
-            "additionalProperties": False,
-            "properties": {
-                "profile": {
-                    "type": "string",
-                    "enum": ["assistant", "standard", "unattended", "max"],
-                    "default": "standard",
-                    "description": "assistant = it starts nothing by itself; standard and max = "
-                    "subagents, jobs, messages, scripts; unattended = the same with nobody to "
-                    "ask: a question is a no, and a run that is refused too often stops.",
-                },
-                "write": {
-                    "type": "boolean",
-                    "default": False,
-                    "description": "Let scripts call tools that write (`orch:write`).",
-                },
-                "browse": {
-                    "type": "boolean",
-                    "default": False,
-                    "description": "Let it drive a real browser (`orch:browse`).",
-                },
-                "denial_breaker": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "default": 5,
-                    "description": "Refusals in a row after which an unattended run is aborted.",
-                },
-                "lease_max_minutes": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "default": 60,
-                    "description": "Minutes that a run may call tools which another "
-                    "one started, or which is unattended.",
-                },
-                "mcp": {
-                    "type": "object",
-                    "default": {},
-                    "description": "Servers of the Model Context Protocol.",
-                    "additionalProperties": False,
-                    "properties": {
-                        "allow": {
-                            "type": "object",
-                            "default": {},
-                            "description": "Server = the names of its tools that scripts may call.",
-                            "additionalProperties": _NAMES,
-                        },
-                    },
-                },
-            },
-        },
+        "autonomy": AUTONOMY_SCHEMA,
+        "models": MODELS_SCHEMA,
         "limits": LIMITS_SCHEMA,
+        "budgets": BUDGETS_SCHEMA,
         "scripts": {
             "type": "object",
             "description": "Scripts that the agent writes and runs.",
@@ -344,6 +342,12 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
             "description": "What the host keeps of conversations, and for how long.",
             "additionalProperties": False,
             "properties": {
+                "backend": {
+                    "type": "string",
+                    "default": "embedded",
+                    "description": "Where it is kept: embedded = one file in the state folder; "
+                    "else the name of a backend that a plugin brings.",
+                },
                 "keep_days": {
                     "type": "number",
                     "minimum": 0,

@@ -102,6 +102,21 @@ def with_value(text: str, dotted: str, value: Any) -> str:
     return edited(text, dotted, put, create=True, where="config.toml") or text
 
 
+def without_value(text: str, dotted: str) -> str:
+    """Return the text of a settings file without a key; as it is when it was not set.
+
+    Raises:
+        ConfigError: When the key lies below a value.
+        UsageError: When `dotted` is no key.
+    """
+
+    def drop(table: Any, key: str) -> bool:
+        return table.pop(key, None) is not None
+
+    after = edited(text, dotted, drop, create=False, where="config.toml")
+    return text if after is None else after
+
+
 def _edit(file: Path, dotted: str, change: Callable[[Any, str], bool], *, create: bool) -> bool:
     """Apply `change(table, key)`; write only when it says that something changed."""
     text = edited(read_text(file), dotted, change, create=create, where=str(file))

@@ -46,10 +46,14 @@ class Instance(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """The instances of one kind, sorted by name, and what is wrong with the others."""
+    """The instances of one kind, sorted by name, and what is wrong with the others.
+
+    `doubts` are of tables whose type may be brought by a plugin that has no manifest yet.
+    """
 
     instances: tuple[Instance, ...]
     problems: tuple[Problem, ...]
+    doubts: tuple[Problem, ...] = ()
 
     def named(self, name: str) -> Instance | None:
         """Return an instance, or None."""
@@ -63,6 +67,7 @@ def instances(
     *,
     section: str | None = None,
     absent: Mapping[str, Problem] | None = None,
+    silent: Sequence[str] = (),
 ) -> Configured:
     """Join types with their configured tables.
 
@@ -73,11 +78,13 @@ def instances(
         config: The settings.
         section: Table of config; None = the kind with an `s`.
         absent: Types that are known but can't be used -> why, and what to do.
+        silent: Ids of the plugins that may bring further types, which only their code knows.
     """
     section = section or f"{kind}s"
     table = _Types(types)
     found: list[Instance] = []
     problems: list[Problem] = []
+    doubts: list[Problem] = []
     used: set[tuple[str, str]] = set()
     for name, settings in config.section(section).items():
         if not isinstance(settings, Mapping):
@@ -88,6 +95,10 @@ def instances(
         if isinstance(chosen, Problem):
             problems.append(config.located(chosen))
             continue
+        if chosen is None:
+            doubt = _doubt(f"{path}.type", wanted, silent) if silent else table.none(wanted, path)
+            (doubts if silent else problems).append(config.located(doubt))
+            continue
         used.add((chosen.plugin, chosen.name))
         instance, faults = _made(kind, name, chosen, settings, path)
         problems.extend(map(config.located, faults))
@@ -96,17 +107,15 @@ def instances(
     for name, owners in table.clashes():
         if name not in taken and used.isdisjoint((owner.plugin, name) for owner in owners):
             problems.append(_clash(kind, f"{section}.{join_key([name])}.type", owners))
-    for item in table.all:
-        if (item.plugin, item.name) in used or item.name in taken or not table.unique(item.name):
-            continue
-        settings = defaults(item.config or {})
-        if item.config is None or not check(settings, item.config):
-            secrets = _secrets(settings, item.config)
-            found.append(Instance(item.name, kind, item.name, item.plugin, settings, secrets))
-        elif broken := schema_fault(item.config):
-            message = f"the {kind} type {item.name} of {item.plugin}: its schema {broken}"
-            problems.append(Problem("", message, f"pegboard plugins disable {item.plugin}"))
-    return Configured(tuple(sorted(found, key=lambda item: item.name)), tuple(problems))
+    free = [
+        _usual(kind, item)
+        for item in table.all
+        if not ((item.plugin, item.name) in used or item.name in taken) and table.unique(item.name)
+    ]
+    found.extend(item for item in free if isinstance(item, Instance))
+    problems.extend(item for item in free if isinstance(item, Problem))
+    made = tuple(sorted(found, key=lambda item: item.name))
+    return Configured(made, tuple(problems), tuple(doubts))
 
 
 class _Types:
@@ -129,7 +138,7 @@ class _Types:
 
     def find(
         self, wanted: object, path: str, absent: Mapping[str, Problem]
-    ) -> ContributedType | Problem:
+    ) -> ContributedType | Problem | None:
         found = self._by_name.get(wanted, []) if isinstance(wanted, str) else []
         if len(found) == 1:
             return found[0]
@@ -138,6 +147,11 @@ class _Types:
             return _clash("", key, found)
         if isinstance(wanted, str) and wanted in absent:
             return absent[wanted]._replace(path=key)
+        return None
+
+    def none(self, wanted: object, path: str) -> Problem:
+        """Return what is wrong with a type that nobody brings."""
+        key = f"{path}.type"
         names = {item.name for item in self.all}
         best = nearest(str(wanted), names)
         hint = did_you_mean(str(wanted), names) or (
@@ -145,6 +159,31 @@ class _Types:
         )
         fix = f"pegboard config set {key} {best}" if best else f"pegboard config unset {path}"
         return Problem(key, f"{key}: there is no type {wanted!r}{hint}", fix)
+
+
+def _usual(kind: str, chosen: ContributedType) -> Instance | Problem | None:
+    """Return the instance of a type that nobody has configured; None where it needs settings."""
+    settings = defaults(chosen.config or {})
+    if chosen.config is None or not check(settings, chosen.config):
+        secrets = _secrets(settings, chosen.config)
+        return Instance(chosen.name, kind, chosen.name, chosen.plugin, settings, secrets)
+    if broken := schema_fault(chosen.config):
+        message = f"the {kind} type {chosen.name} of {chosen.plugin}: its schema {broken}"
+        return Problem("", message, f"pegboard plugins disable {chosen.plugin}")
+    return None
+
+
+def _doubt(key: str, wanted: object, silent: Sequence[str]) -> Problem:
+    first, *others = sorted(silent)
+    owners = (
+        f"one of the plugins {', '.join((first, *others))}" if others else f"the plugin {first}"
+    )
+    return Problem(
+        key,
+        f"{key}: no manifest brings a type {wanted!r}; whether {owners} does is known only when "
+        "its code runs",
+        f"pegboard plugins build {first}",
+    )
 
 
 def _clash(kind: str, key: str, owners: Sequence[ContributedType]) -> Problem:

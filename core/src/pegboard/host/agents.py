@@ -11,9 +11,10 @@ from pegboard.config.load import Config
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.caller import RunProfile, ToolFilter
 from pegboard.contracts.errors import UsageError
+from pegboard.host.asks import Asks, names
 from pegboard.policy.agents import AgentPolicies, AgentPolicy
 from pegboard.policy.profiles import resolve
-from pegboard.policy.senders import normalized
+from pegboard.policy.senders import normalized, sender_id
 
 HEIRS: Final = "You can hand this conversation over to another agent:"
 WORKERS: Final = "Agents that can do a part of the work for you, each named in a task:"
@@ -38,6 +39,7 @@ class Agent:
         prompt: Text of its system prompt, or "".
         provider: Provider instance, or "".
         model: Model, or "".
+        fallbacks: Who is asked when it fails; None = as everywhere.
         effort: Reasoning effort, or None.
         max_steps: Model calls in one run at most; None = as everywhere.
         timeout_s: Seconds that one run may take; None = as long as it needs.
@@ -50,10 +52,16 @@ class Agent:
     prompt: str = ""
     provider: str = ""
     model: str = ""
+    fallbacks: tuple[str, ...] | None = None
     effort: str | None = None
     max_steps: int | None = None
     timeout_s: float | None = None
     delegates: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> Asks:
+        """Whom it asks."""
+        return Asks(self.provider, self.model, self.fallbacks)
 
 
 class Agents:
@@ -126,7 +134,7 @@ class Agents:
             type: Type of the channel, or "".
             sender: The sender's id, in any spelling.
         """
-        plain = normalized(channel, type, sender)
+        plain = sender_id(channel, type, sender)
         for key, agent in self._senders.items() if plain is not None else ():
             if normalized(channel, type, key) == plain:
                 return agent
@@ -193,7 +201,12 @@ def _agent(id: str, table: Mapping[str, Any]) -> Agent:
         )
         if key in table
     }
-    return Agent(id=id, delegates=tuple(table.get("delegates", ())), **kept)
+    return Agent(
+        id=id,
+        delegates=tuple(table.get("delegates", ())),
+        fallbacks=names(table.get("fallbacks")),
+        **kept,
+    )
 
 
 def _listed(title: str, agents: Iterable[Agent]) -> str:

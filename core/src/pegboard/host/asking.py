@@ -57,15 +57,20 @@ class Asking:
             keep=self.changes.allow,
         )
         self.confirmations = Confirmations(
-            store=parts.store, poke=parts.engine.poke, clock=clock, audit=parts.audit
+            store=parts.store,
+            poke=lambda key: parts.engine.poke(key),
+            clock=clock,
+            audit=parts.audit,
         )
 
     def _can_be_asked(self, caller: Caller) -> bool:
         return can_be_asked(self._parts.dispatcher.policy, caller)
 
     def _take(self, config: Config) -> None:
-        """Go by changed settings: by the rules, and by what sandboxes may reach."""
+        """Go by changed settings: by rules, grants of sandboxes, and who is asked."""
         dispatcher = self._parts.dispatcher
         rules = read_rules(config.get(RULES_KEY, ()))
         dispatcher.policy = replace(dispatcher.policy, rules=rules)
         self._parts.workspace.take(config)
+        self._parts.agents.take(config)
+        self._parts.models.take(config)

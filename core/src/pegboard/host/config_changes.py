@@ -12,7 +12,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from pegboard.config.edit import read_text, with_value
+from pegboard.config.edit import read_text, with_value, without_value
 from pegboard.config.edit_tables import in_one_line, with_table
 from pegboard.config.load import DEFAULT, Config
 from pegboard.config.private_file import write_private
@@ -72,12 +72,14 @@ class HostConfigChanges:
         """
         await anyio.to_thread.run_sync(self._changed, change)
         sign = "+=" if change.add else "="
-        return f"  {change.key} {sign} {in_one_line(change.value)}"
+        first = _line(change.key, change.value, sign)
+        return "\n".join([first, *(_line(key, value) for key, value in change.also.items())])
 
     async def make(self, change: ChangeConfig, caller: Caller) -> None:
         """Write a change and let the host go by it at once.
 
-        Rules and what sandboxes may reach count at once; all else when the host starts again.
+        Rules, what sandboxes may reach and which models are asked count at once; all else when the
+        host starts again.
 
         Raises:
             ConfigError: When it can't be written, or the settings would be wrong then.
@@ -115,14 +117,19 @@ class HostConfigChanges:
 
     def _changed(self, change: ChangeConfig) -> str:
         """Return the text of the file after a change."""
-        self._require_file(change.key)
+        keys = (change.key, *change.also)
+        for key in keys:
+            self._require_file(key)
         text = read_text(self._file)
         if change.add:
             _require(isinstance(change.value, Mapping), change.key)
             after = with_table(text, change.key, change.value, replaces=change.replaces)
         else:
-            after = with_value(text, change.key, change.value)
-        self._require_right(after, change.key)
+            after = _with(text, change.key, change.value)
+        for key, value in change.also.items():
+            after = _with(after, key, value)
+        for key in keys:
+            self._require_right(after, key)
         return after
 
     def _with_rule(self, asked: Suspend, agent: str) -> str:
@@ -198,6 +205,14 @@ class HostConfigChanges:
                     f"{grant['path']} can't be granted: {reason}",
                     fix="Do without it, or ask for a folder below it.",
                 )
+
+
+def _with(text: str, key: str, value: Any) -> str:
+    return without_value(text, key) if value is None else with_value(text, key, value)
+
+
+def _line(key: str, value: Any, sign: str = "=") -> str:
+    return f"  {key} is removed" if value is None else f"  {key} {sign} {in_one_line(value)}"
 
 
 def _require(holds: bool, key: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pegboard.contracts.caller import NO_FILTER, Caller
 from pegboard.contracts.errors import PegboardError
+from pegboard.host.child_table import ChildTable
 from pegboard.host.models import Models
 from pegboard.plugins.decision.rescan import Changes
 from pegboard.plugins.running.activate import Activator
@@ -23,6 +24,7 @@ class Description:
         activator: Knows the plugins' states.
         models: Knows who is asked.
         look_again: Takes over what came or went.
+        children: The child runs that run now.
     """
 
     def __init__(
@@ -32,7 +34,9 @@ class Description:
         activator: Activator,
         models: Models,
         look_again: Callable[[], Awaitable[Changes]],
+        children: ChildTable,
     ) -> None:
+        self._children = children
         self._look_again = look_again
         self._registry = registry
         self._dispatcher = dispatcher
@@ -67,6 +71,14 @@ class Description:
         except PegboardError as error:
             return error.message
         return f"{primary.name} ({primary.model})" if primary.model else primary.name
+
+    async def children(self, conversation: str) -> Sequence[tuple[str, str]]:
+        """Return agent and task of the child runs that work for a conversation now."""
+        return [
+            (child.agent, child.prompt)
+            for child in self._children
+            if child.conversation == conversation
+        ]
 
     async def why(self, name: str, caller: Caller) -> str:
         """Return the decision about a tool for this caller, with the rule that made it."""

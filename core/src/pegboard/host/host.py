@@ -86,20 +86,22 @@ class Host:
         self.registry = parts.registry
         self.dispatcher = parts.dispatcher
         self.instances: Instances = parts.instances
+        self.models = parts.models
         self.folder_trust = FolderTrust(self.config.paths)
         self.description = Description(
-            self.registry, self.dispatcher, parts.activator, parts.models, self.rescan
+            self.registry,
+            self.dispatcher,
+            parts.activator,
+            parts.models,
+            self.rescan,
+            parts.spaces.children,
         )
         self._parts = parts
         self._started = False
         self._rescanning = anyio.Lock()
         self.rescanned: Callable[[], Awaitable[None]] | None = None
         """Told after each rescan."""
-        self._own_wishes = TurnWishes(
-            folder=self.workspace,
-            provider=str(options.overrides.get("agent.provider", "")),
-            model=str(options.overrides.get("agent.model", "")),
-        )
+        self._own_wishes = TurnWishes.of_options(self.workspace, options.overrides)
         keeping = Keeping(options, parts)
         self.sessions = keeping.sessions
         self.tidying = keeping.tidying

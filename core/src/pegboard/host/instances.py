@@ -72,6 +72,15 @@ class Instances:
                 self._made[key] = found
             return found.made
 
+    async def made(self, kind: str, name: str) -> Any:
+        """Make an instance for one who keeps it, closes it, and has it whatever is configured then.
+
+        Raises:
+            PluginError: When there is none of that name, or its plugin can't be used.
+            ConfigError: When its settings are wrong.
+        """
+        return (await self._make(self._find(kind, name))).made
+
     async def tidy(self) -> None:
         """Close what is configured otherwise than when it was made, or whose plugin is gone."""
         kept = {kind: self.configured(kind).instances for kind in {kind for kind, _ in self._made}}

@@ -7,6 +7,7 @@ from typing import Final
 
 from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
+from pegboard.host.asks import AS_CONFIGURED
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.host.session_admin import SessionAdmin
@@ -33,7 +34,10 @@ class Keeping:
         self.history = History(parts.store, **(_ALL if parts.compaction.enabled else {}))
         self.compactor = Compactor(parts.store, clock, parts.compaction)
         self.compact = CompactCommand(
-            compactor=self.compactor, route=self._route, changed=self.history.forget
+            compactor=self.compactor,
+            route=self._route,
+            changed=self.history.forget,
+            limits=parts.limits,
         )
         self.sessions = SessionAdmin(
             parts.store,
@@ -42,6 +46,7 @@ class Keeping:
             clock,
             new_id=parts.new_id,
             changed=self.history.forget,
+            audit=parts.audit,
         )
         self.tidying = Tidying(
             self.sessions,
@@ -53,5 +58,5 @@ class Keeping:
     async def _route(self, key: str) -> Route:
         """Return whom the agent of a conversation asks."""
         agent = self._parts.agents.known(ConversationKey.read(key).agent)
-        asked = ("", "") if agent is None else (agent.provider, agent.model)
-        return await self._parts.models.route(*asked)
+        asks = AS_CONFIGURED if agent is None else agent.asks
+        return await self._parts.models.route(*asks)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from pegboard.contracts.audit import Audit
 from pegboard.contracts.caller import Caller
@@ -16,8 +19,10 @@ from pegboard.contracts.errors import StoreError
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.spending import Spending
 from pegboard.conversations.key import ConversationKey
+from pegboard.host.budgets import Budgets
 from pegboard.plugins.building.isolation import one_line
 from pegboard.policy.audit import audited
+from pegboard.policy.budgets import BudgetSettings
 from pegboard.policy.spend_limits import (
     DAY_S,
     HOUR_S,
@@ -28,6 +33,8 @@ from pegboard.policy.spend_limits import (
     exceeded,
     sentence,
 )
+from pegboard.providers.model_settings import ModelTable
+from pegboard.providers.prices import Prices
 from pegboard.providers.route import ModelAttempt
 from pegboard.turns.reply import ChannelReply
 
@@ -65,6 +72,9 @@ class Limits:
         ledger: Where spending is kept.
         clock: Time.
         type_of: Returns the type of a channel by its instance name, or "".
+        prices: What model calls cost.
+        budgets: What runs, conversations and days may cost.
+        plugin: Returns the plugin whose tool is running, or "".
         audit: Records what was refused or held; None = nobody does.
     """
 
@@ -75,21 +85,40 @@ class Limits:
         clock: Clock,
         *,
         type_of: Callable[[str], str],
+        prices: Prices | None = None,
+        budgets: BudgetSettings | None = None,
+        plugin: Callable[[], str] = str,
         audit: Audit | None = None,
     ) -> None:
         self._limits = limits
         self._ledger = ledger
         self._clock = clock
         self._type_of = type_of
+        self._prices = prices or Prices(ModelTable({}), {})
+        self._budgets = Budgets(budgets or BudgetSettings(), ledger, clock, self._prices)
+        self._plugin = plugin
         self._audit = audit
         self._begun: dict[Bound, list[float]] = {}
         self._told: dict[tuple[str, Bound, str], float] = {}
         self._passed: dict[str, None] = {}
         self._lock = anyio.Lock()
 
-    def take(self, limits: SpendLimits) -> None:
-        """Go by other limits from now on; what was used counts."""
+    def take(self, limits: SpendLimits, budgets: BudgetSettings, prices: Prices) -> None:
+        """Go by other limits, budgets and prices from now on; what was used counts."""
         self._limits = limits
+        self._prices = prices
+        self._budgets = Budgets(budgets, self._ledger, self._clock, prices)
+
+    async def admit(
+        self, caller: Caller, turn: str, conversation: str, provider: str = "", model: str = ""
+    ) -> None:
+        """Let a run ask a model once more.
+
+        Raises:
+            BudgetError: When a budget is used up, or can't be held.
+            StoreError: When what was spent can't be read.
+        """
+        await self._budgets.admit(caller, turn, conversation, provider, model)
 
     async def refusal(self, caller: Caller, message: InboundMessage, now: float) -> str | None:
         """Return what a guest's message beyond a limit is answered with; None = it gets a turn.
@@ -113,7 +142,7 @@ class Limits:
         if told:
             reply = ChannelReply(channel, message)
             try:
-                await reply.send(reply.message(told))
+                await reply.deliver(reply.message(told))
             except Exception as error:
                 _log.info("a limit was not told: %s", one_line(error))
         return told is not None
@@ -150,16 +179,16 @@ class Limits:
             conversation: Key of the conversation, or "".
         """
         channel = ConversationKey.read(conversation).channel if conversation else caller.channel
-        await self.record(
-            spending_of(
-                attempt,
-                at=self._clock.now(),
-                turn=turn,
-                key=conversation,
-                channel=channel,
-                caller=caller,
-            )
+        spending = spending_of(
+            attempt,
+            at=self._clock.now(),
+            turn=turn,
+            key=conversation,
+            channel=channel,
+            caller=caller,
+            plugin=self._plugin(),
         )
+        await self.record(replace(spending, cost=await self._cost(attempt)))
 
     async def record(self, spending: Spending) -> None:
         """Keep what a model call cost; an answer stands also when that can't be written."""
@@ -167,6 +196,24 @@ class Limits:
             await self._ledger.spend(spending)
         except StoreError as error:
             _log.error("what a model call cost is not counted: %s", error.message)
+
+    async def _cost(self, attempt: ModelAttempt) -> float | None:
+        """Return what a request cost in US dollars; None = nobody knows."""
+        usage = attempt.usage
+        if not usage.input + usage.output:
+            return None  # it failed, and whether that is charged nobody says
+        # in a thread: the first time it reads the prices of all vendors
+        return await anyio.to_thread.run_sync(
+            partial(
+                self._prices.cost,
+                attempt.hop.name,
+                attempt.model,
+                input=usage.input,
+                output=usage.output,
+                cached=usage.cache_read,
+                wrote=usage.cache_write,
+            )
+        )
 
     async def _looked_at(
         self, caller: Caller, channel: str, now: float, *, kept: bool
@@ -233,7 +280,7 @@ def spending_of(
     caller: Caller,
     plugin: str = "",
 ) -> Spending:
-    """Return what a request to a provider cost. Its price is not known yet.
+    """Return what a request to a provider used. Its price is not in it.
 
     Args:
         attempt: The request.

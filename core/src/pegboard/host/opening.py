@@ -50,13 +50,25 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
     with redacted_logs(options.redactor):
         if options.resident:
             await _own(parts.database)  # before anything of a plugin runs: it may be taken
-        async with parts.activator, host.tidying, parts.delivery:
+        async with parts.activator, _opened(parts), host.tidying, parts.delivery:
             try:
                 await host.start()
                 yield host
             finally:
                 with anyio.move_on_after(STOP_S, shield=True):
                     await host.stop()
+
+
+@asynccontextmanager
+async def _opened(parts: HostParts) -> AsyncIterator[None]:
+    """Open the backend; where that fails, give back what the rooms hold."""
+    try:
+        await parts.backend.open(parts.instances, parts.activator)
+    except BaseException:
+        with anyio.move_on_after(STOP_S, shield=True):
+            await parts.aclose()
+        raise
+    yield
 
 
 async def _own(database: Database) -> None:

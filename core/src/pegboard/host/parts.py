@@ -18,9 +18,10 @@ from pegboard.contracts.effects import ToolKind
 from pegboard.contracts.errors import ConfigError, PegboardError, PluginError
 from pegboard.contracts.hook_events import PluginStateChanged
 from pegboard.contracts.tool import Needs, RegisteredTool, Tool
-from pegboard.engine.embedded import EmbeddedEngine
+from pegboard.engine.backend import EmbeddedBackend
 from pegboard.host.agents import Agents
 from pegboard.host.audit_trail import AuditTrail
+from pegboard.host.backends import EMBEDDED, HostBackend
 from pegboard.host.delivery import Delivery
 from pegboard.host.ingress import Ingress
 from pegboard.host.instances import Instances
@@ -29,6 +30,7 @@ from pegboard.host.models import Models
 from pegboard.host.options import HostOptions
 from pegboard.host.places import Places
 from pegboard.host.refusals import Refusals
+from pegboard.host.routing_service import RoutingService
 from pegboard.host.runs import RunSpaces
 from pegboard.host.session_service import SessionService
 from pegboard.plugins.decision.boot import Boot
@@ -39,6 +41,7 @@ from pegboard.plugins.discovery.manifest import FamilyFact
 from pegboard.plugins.running.activate import Activator
 from pegboard.plugins.running.hook_table import HookTable
 from pegboard.plugins.running.ids import IdMaker
+from pegboard.policy.budgets import BudgetSettings
 from pegboard.policy.explain import profile_facts
 from pegboard.policy.lease import Leases, LeaseTable
 from pegboard.policy.profiles import resolve
@@ -46,12 +49,12 @@ from pegboard.policy.redaction import environment_secrets
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.policy.spend_limits import SpendLimits
-from pegboard.store.archive import EmbeddedArchive
+from pegboard.providers.prices import Prices
 from pegboard.store.blobs import FolderBlobs
 from pegboard.store.database import Database
-from pegboard.store.embedded import EmbeddedStore
 from pegboard.store.plugin_storage import PluginStorage
 from pegboard.tools import core_tools
+from pegboard.tools.current_call import current_call
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
 from pegboard.tools.registry import Registry
@@ -84,12 +87,20 @@ class HostParts:
         self.redactor.add_source(self.secrets.known)
         self.database = Database(paths.state, exclusive=options.resident)
         self.audit = AuditTrail(self.database, clock, self.redactor)
-        self.store = EmbeddedStore(self.database)
-        self.archive = EmbeddedArchive(self.database, beside=paths.plugin_storages)
         self.blobs = FolderBlobs(paths.state / "blobs")
         self.compaction = CompactionSettings.of(config.section("compaction"))
         self.channels = OpenChannels()
-        self.engine = EmbeddedEngine(self.store, clock, accepts=self.channels.accepts)
+        self.backend = HostBackend(
+            config.get("store.backend", EMBEDDED),
+            clock,
+            accepts=self.channels.accepts,
+            embedded=EmbeddedBackend(
+                self.database, beside=paths.plugin_storages, at_once=options.resident
+            ),
+        )
+        self.store = self.backend.store
+        self.engine = self.backend.engine
+        self.archive = self.backend.archive
         self.delivery = Delivery(
             self.store, self.engine, self.channels, slots=config.get("turns.slots", SLOTS)
         )
@@ -102,13 +113,17 @@ class HostParts:
             swap_family=self._swap_family,
             report=_report,
             changed=self._tell_state,
-            services={"sessions": lambda: SessionService(self.store, self.archive)},
+            services={
+                "routing": lambda: RoutingService(self.models, self.agents, self._providers),
+                "sessions": lambda: SessionService(self.store, self.archive),
+            },
         )
         self.registry = Registry(
             self.activator.resolve,
             self._context,
             names=config.section("names"),
             missing=self._missing,
+            limits=config.section("tools").get("limits"),
         )
         self.hooks = self._hook_table((), None)  # filled when the host has looked at all plugins
         search = ToolSearch(paths.cache / "tool-search")
@@ -137,6 +152,9 @@ class HostParts:
             self.store,
             clock,
             type_of=self.ingress.type_of,
+            prices=Prices.from_settings(config.section("models"), config.section("providers")),
+            budgets=BudgetSettings.from_settings(config.section("budgets")),
+            plugin=self._asking,
             audit=self.audit,
         )
         self.dispatcher = Dispatcher(
@@ -187,7 +205,9 @@ class HostParts:
             new_id=self.new_id,
             fill=self.compaction.threshold if self.compaction.enabled else None,
             spent=self.limits.spent,
+            admit=self.limits.admit,
             archive=self.archive,
+            redact=self.redactor,
         )
 
     def tell_profile(self) -> None:
@@ -196,6 +216,16 @@ class HostParts:
         level = logging.WARNING if autonomy.profile == "max" else logging.INFO
         facts = " ".join(profile_facts(autonomy))
         _log.log(level, "profile %s ([autonomy] profile): %s", autonomy.profile, facts)
+
+    def _asking(self) -> str:
+        """Return the plugin whose tool is running here, or "" for the host."""
+        call = current_call.get()
+        tool = None if call is None else self.registry.find(call.name)
+        return "" if tool is None else tool.plugin
+
+    def _providers(self) -> list[str]:
+        """Return the names of the providers that are configured."""
+        return [item.name for item in self.instances.configured("provider").instances]
 
     def take(self) -> None:
         """Fill registry and hook table from what the usable plugins bring; choose all else anew."""
@@ -212,7 +242,8 @@ class HostParts:
         await self.instances.aclose()
         self._search.close()
         await self.audit.aclose()
-        await self.store.aclose()
+        await self.backend.aclose()
+        await self.database.aclose()
 
     def _take_leases(self, leases: Leases) -> None:
         self.dispatcher.policy = replace(self.dispatcher.policy, leases=leases)

@@ -24,6 +24,8 @@ MOST: Final = 32
 """Folders that are kept open beside the host's own; those in use are, whatever their number."""
 _OWN: Final = ("agent.", "sandbox.", "tools.allowed", "tools.excluded")
 """What settings of a folder can say while a host serves other folders as well."""
+_NOT_OWN: Final = frozenset({"agent.failover_mid_run"})
+"""What they can't say all the same."""
 
 LoadConfig = Callable[[Path | None], Config]
 """Returns the settings with those of a trusted folder, or without any folder's."""
@@ -197,7 +199,7 @@ def _require_own(config: Config, folder: Path) -> None:
     """
     file = str(folder / PROJECT_FILE)
     for key, place in config.sources.items():
-        if place == file and not key.startswith(_OWN):
+        if place == file and (key in _NOT_OWN or not key.startswith(_OWN)):
             raise ConfigError(
                 f"{file} sets {key}, which a host that serves other folders too can't do for this "
                 "one alone.",

@@ -37,9 +37,9 @@ class TurnProvision:
         place = await spaces.workspace.at(wishes.folder, run=turn.id)
         agents = place.agents
         agent = agents.get(caller.agent)
-        asks = (agent.provider, agent.model)
-        if not any(asks):
-            asks = wishes.asks(place)
+        asks = agent.asks
+        if not (asks.provider or asks.model):
+            asks = wishes.asks(place, asks)
         scope = await spaces.scope(
             caller,
             run=turn.id,
@@ -60,7 +60,7 @@ class TurnProvision:
             declare=spaces.declare(scope, caller),
             deferred=self._parts.deferral.declared(offered).deferred,
             max_steps=agent.max_steps or place.config.get("agent.max_steps", 100),
-            effort=agent.effort,
+            effort=wishes.effort or agent.effort or place.config.get("agent.effort"),
             timeout_s=agent.timeout_s,
             heir=lambda name: agents.heir(agent.id, name).id,
             digests=spaces.digests(scope, caller),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pegboard.agent.digests import RunDigests
 from pegboard.agent.setup import Declare, DispatchStep
@@ -20,14 +21,15 @@ from pegboard.contracts.journal import Journal
 from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ModelAnswer, ToolDeclaration
 from pegboard.host.agents import Agents
+from pegboard.host.asks import AS_CONFIGURED, Asks
 from pegboard.host.child_table import ChildTable
-from pegboard.host.children import Asks, ChildRuns
+from pegboard.host.children import ChildRuns
 from pegboard.host.kept_before import KeptBefore
 from pegboard.host.models import Models
 from pegboard.host.places import Place, Places
 from pegboard.policy.lease import LeaseTable
 from pegboard.providers.chat import RouteModel
-from pegboard.providers.route import ModelAttempt, OnAttempt
+from pegboard.providers.hop import Admit, ModelAttempt, OnAttempt
 from pegboard.tools.deferral import Deferral
 from pegboard.tools.dispatch import Dispatcher
 from pegboard.tools.execute import RECALL
@@ -38,6 +40,8 @@ from pegboard.tools.run_scope import RunScope, Trace
 
 Spent = Callable[[ModelAttempt, Caller, str, str], Awaitable[None]]
 """`await spent(attempt, caller, turn, conversation)`; never raises."""
+AdmitRun = Callable[[Caller, str, str, str, str], Awaitable[None]]
+"""`await admit(caller, turn, conversation, provider, model)`; raises `BudgetError`."""
 
 
 class RunSpaces:
@@ -57,7 +61,10 @@ class RunSpaces:
             None = they never are.
         spent: Told of each request of a child run: what was asked, for whom, and in which turn and
             conversation.
+        admit: Lets a child run ask a model once more, for whom, and in which turn and conversation;
+            raises `BudgetError`.
         archive: Where whole results of earlier turns are found, or None.
+        redact: Takes secrets out of what a child run fails with.
     """
 
     def __init__(
@@ -74,11 +81,15 @@ class RunSpaces:
         new_id: Callable[[], str],
         fill: float | None = None,
         spent: Spent | None = None,
+        admit: AdmitRun | None = None,
         archive: Archive | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
+        self.redact = redact
         self.new_id = new_id
         self._fill = fill
         self.spent = spent
+        self.admit = admit
         self._archive = archive
         self.dispatcher = dispatcher
         self.leases = leases
@@ -122,13 +133,12 @@ class RunSpaces:
             journal: Record of calls.
             kept: Full texts of results that were cut; None = none yet.
             place: The folder it works in; None = the host's own.
-            asks: Provider and model that it asks, where "" = as configured; None = as the caller's
-                agent does.
+            asks: Whom it asks; None = as the caller's agent does.
         """
         place = self.workspace.own if place is None else place
         agent = self.agents.known(caller.agent)
         if asks is None:
-            asks = ("", "") if agent is None else (agent.provider, agent.model)
+            asks = AS_CONFIGURED if agent is None else agent.asks
         kept = KeptResults() if kept is None else kept
         # what a guest may read of a chat that others write in as well is what its history shows
         if self._archive is not None and conversation and caller.trust == "operator":
@@ -140,7 +150,13 @@ class RunSpaces:
             sandbox=await place.workspace.sandbox(),
             workspace=place.folder,
             blobs=self.blobs,
-            model=model or _LazyModel(self.models, asks, self._counted(caller, run, conversation)),
+            model=model
+            or _LazyModel(
+                self.models,
+                asks,
+                self._counted(caller, run, conversation),
+                self._admitted(caller, run, conversation),
+            ),
             runs=ChildRuns(
                 self,
                 caller,
@@ -166,6 +182,10 @@ class RunSpaces:
         if spent is None:
             return None
         return lambda attempt: spent(attempt, caller, run, conversation)
+
+    def _admitted(self, caller: Caller, run: str, conversation: str) -> Admit | None:
+        """Return what lets tools of a run ask a model once more."""
+        return None if self.admit is None else partial(self.admit, caller, run, conversation)
 
     def close(self, scope: RunScope, why: str) -> None:
         """End what a run has started and that outlived it.
@@ -238,8 +258,15 @@ class RunSpaces:
 class _LazyModel:
     """The run's model, chosen when a tool first asks it; implements `ModelAccess`."""
 
-    def __init__(self, models: Models, asks: Asks, on_attempt: OnAttempt | None) -> None:
+    def __init__(
+        self,
+        models: Models,
+        asks: Asks,
+        on_attempt: OnAttempt | None,
+        admit: Admit | None,
+    ) -> None:
         self._models = models
+        self._admit = admit
         self._on_attempt = on_attempt
         self._asks = asks
 
@@ -248,5 +275,5 @@ class _LazyModel:
     ) -> ModelAnswer:
         """Ask the model once, without tools."""
         route = await self._models.route(*self._asks)
-        model = RouteModel(route, on_attempt=self._on_attempt)
+        model = RouteModel(route, on_attempt=self._on_attempt, admit=self._admit)
         return await model.complete(prompt, max_output=max_output)

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pegboard.contracts.archive import Archive, Erased
+from pegboard.contracts.audit import Audit
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import UsageError
 from pegboard.contracts.store import Store
 from pegboard.contracts.transcript import Conversation
 from pegboard.conversations.key import ConversationKey
 from pegboard.conversations.short_id import matching, unclear
+from pegboard.host.ingress import local_caller
+from pegboard.policy.audit import audited
 from pegboard.store.blob_sweep import Swept
 from pegboard.store.retention import Pruned, Retention, prune, remove_blobs
 
@@ -64,6 +67,7 @@ class SessionAdmin:
         clock: Time.
         new_id: Returns a new id for a chat.
         changed: Told of the key of each conversation that is not what it was.
+        audit: Records that something was erased, and nothing of what; None = nobody does.
     """
 
     def __init__(
@@ -75,7 +79,9 @@ class SessionAdmin:
         *,
         new_id: Callable[[], str],
         changed: Callable[[str], None] = lambda key: None,
+        audit: Audit | None = None,
     ) -> None:
+        self._audit = audit
         self._store = store
         self._archive = archive
         self._blobs = blobs
@@ -134,6 +140,7 @@ class SessionAdmin:
         blobs = await self._archive.blobs_of(key)
         if not await self._store.forget(key):
             return None
+        await self._record("sessions.delete")
         self._changed(key)
         return await remove_blobs(self._archive, self._blobs, blobs)
 
@@ -145,6 +152,7 @@ class SessionAdmin:
         """
         keys = [item.key for item in await self._store.conversations()]
         rows = await self._archive.erase_person(sender)
+        await self._record("sessions.delete_person")
         for key in keys:
             self._changed(key)
         return ErasedPerson(
@@ -162,3 +170,8 @@ class SessionAdmin:
             for item in await self._store.conversations():
                 self._changed(item.key)
         return done
+
+    async def _record(self, rule: str) -> None:
+        """Tell the audit log what the person at this machine did."""
+        if self._audit is not None:
+            await self._audit(audited("admin", rule, "allow", local_caller(), at=self._clock.now()))

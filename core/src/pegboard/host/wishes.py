@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.contracts.message import InboundMessage
+from pegboard.host.asks import Asks, names
 
 if TYPE_CHECKING:
     from pegboard.host.places import Place
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _FOLDER: Final = "_folder"
 _PROVIDER: Final = "_provider"
 _MODEL: Final = "_model"
+_EFFORT: Final = "_effort"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +31,13 @@ class TurnWishes:
         folder: The folder to work in; None = the host's own.
         provider: Provider instance; "" = as configured.
         model: Model; "" = as configured.
+        effort: Reasoning effort; "" = as configured.
     """
 
     folder: Path | None = None
     provider: str = ""
     model: str = ""
+    effort: str = ""
 
     def marked(self, message: InboundMessage) -> InboundMessage:
         """Return a message that says so."""
@@ -41,17 +45,45 @@ class TurnWishes:
             _FOLDER: "" if self.folder is None else str(self.folder),
             _PROVIDER: self.provider,
             _MODEL: self.model,
+            _EFFORT: self.effort,
         }
         given = {name: value for name, value in wanted.items() if value}
         if not given:
             return message
         return replace(message, metadata={**message.metadata, **given})
 
-    def asks(self, place: Place) -> tuple[str, str]:
-        """Return provider and model to ask in a place; "" = as the host is configured."""
+    def asks(self, place: Place, own: Asks) -> Asks:
+        """Return whom to ask in a place; what a turn names is asked alone.
+
+        Args:
+            place: The folder.
+            own: What the agent says, which names neither provider nor model.
+        """
         provider = self.provider or str(place.config.get("agent.provider", ""))
         model = self.model or str(place.config.get("agent.model", ""))
-        return (provider, model) if self.provider or self.model or place.stamp else ("", "")
+        if self.provider or self.model:
+            return Asks(provider, model, ())
+        if place.stamp is None:
+            return own
+        given = names(place.config.get("agent.fallbacks"))
+        return Asks(provider, model, given if own.fallbacks is None else own.fallbacks)
+
+    @classmethod
+    def of_options(cls, folder: Path, overrides: Mapping[str, Any]) -> TurnWishes:
+        """Return what the options of a host say for its turns.
+
+        Args:
+            folder: The folder to work in.
+            overrides: Settings that count before all files. Where they name fallbacks, what they
+                name is not asked alone, so it is no wish: the settings say it already.
+        """
+        given = {} if "agent.fallbacks" in overrides else overrides
+        return cls(
+            folder=folder,
+            provider=str(given.get("agent.provider", "")),
+            model=str(given.get("agent.model", "")),
+            effort=str(overrides.get("agent.effort", "")),
+        )
 
     @classmethod
     def of(cls, turn: Turn) -> TurnWishes:
@@ -62,6 +94,7 @@ class TurnWishes:
             folder=Path(folder) if folder else None,
             provider=kept.get(_PROVIDER, ""),
             model=kept.get(_MODEL, ""),
+            effort=kept.get(_EFFORT, ""),
         )
 
 

@@ -108,6 +108,7 @@ def test_garbage_is_refused_and_others_are_served(serving) -> None:
     ("verb", "arguments", "part"),
     [
         ("nonsense", {}, "no verb"),
+        ("submit", {"text": "hello", "chat": "c", "effort": "huge"}, "effort"),
         ("statuss", {}, "status"),
         ("submit", {}, "text"),
         ("submit", {"text": 5}, "text"),
@@ -351,6 +352,21 @@ def test_the_turn_of_a_conversation_is_stopped_by_its_key(serving) -> None:
     assert other.call("stop", conversation="terminal/c") == {"stopped": True}
     assert client.until(id)["ok"]["status"] == "cancelled"
     assert other.call("stop", conversation="terminal/c") == {"stopped": False}
+
+
+def test_what_is_queued_is_stopped_with_what_runs(serving) -> None:
+    serving.start()
+    client, second, other = serving.client(), serving.client(), serving.client()
+    running = client.send("submit", text='call slow {"seconds": 30}', chat="c")
+    serving.wait_for((serving.folder / "log").exists)
+    queued = second.send("submit", text="hello", chat="c")
+    serving.wait_for(lambda: serving.status()["store"]["open_turns"] == 2)
+    assert other.call("stop", conversation="terminal/c") == {"stopped": True}
+    assert client.until(running)["ok"]["status"] == "cancelled"
+    assert second.until(queued)["ok"]["status"] == "cancelled"
+    said = serving.command("sessions", "export", "terminal/c").stdout
+    assert said.index("slow") < said.index("hello")
+    assert said.count("was stopped before it was finished") == 2
 
 
 def test_a_wrong_token_is_told_so(serving) -> None:

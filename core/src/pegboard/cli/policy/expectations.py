@@ -86,9 +86,12 @@ def read_expectations(file: Path) -> list[Expectation]:
     """
     try:
         data = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{file} can't be read: {said}", fix=f"mend {file}") from error
+    except OSError as error:
+        raise UsageError(
+            f"{file} can't be read: {error.strerror}", fix="pegboard policy check FILE"
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} can't be read: {error}", fix=f"mend {file}") from error
     problems = check(data, _SCHEMA, "")
     if problems:
         raise UsageError(f"{file}: {problems[0].message}", fix=f"mend {file}")

@@ -9,7 +9,7 @@ import click
 from pegboard.cli.output import GOOD
 from pegboard.cli.plugins.install import confirm
 from pegboard.cli.session import Session, json_option
-from pegboard.cli.sessions.find import managed, one, to_json
+from pegboard.cli.sessions.find import managed, one, person, to_json
 from pegboard.cli.stored import reading
 from pegboard.contracts.errors import UsageError
 
@@ -40,7 +40,7 @@ def command(
             "Say which conversations, or whose with --sender.", fix="pegboard sessions delete ID"
         )
     if sender is not None:
-        _delete_person(session, sender, yes)
+        _delete_person(session, person(sender), yes)
     else:
         _delete(session, conversations, yes)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pegboard.cli.output import GOOD
+from pegboard.cli.output import GOOD, WARN
 from pegboard.cli.session import Session
-from pegboard.cli.sessions.find import one, said, to_json
+from pegboard.cli.sessions.find import one, person, said, to_json
 from pegboard.cli.stored import reading
 from pegboard.contracts.errors import UsageError
 
@@ -67,21 +67,28 @@ def command(
         )
     with reading(session) as connection:
         if sender is not None:
-            lines = _person(connection, sender)
+            lines = _person(connection, person(sender))
         else:
             lines = _conversation(connection, str(conversation), form)
-        _write(session, lines, file)
+        written = _write(session, lines, file)
+    if sender is not None and written == 1:
+        session.output.note(f"Nothing is kept of {sender}.", WARN)
 
 
-def _write(session: Session, lines: Iterator[str], file: Path | None) -> None:
+def _write(session: Session, lines: Iterator[str], file: Path | None) -> int:
+    """Write lines to a file or print them; return how many there were."""
     from pegboard.config.private_file import write_private
 
     if file is None:
+        count = 0
         for line in lines:
             session.output.data(line)
-        return
-    write_private(file, "".join(f"{line}\n" for line in lines))
+            count += 1
+        return count
+    held = list(lines)
+    write_private(file, "".join(f"{line}\n" for line in held))
     session.output.line(f"It is in {file}.", GOOD)
+    return len(held)
 
 
 def _conversation(connection: sqlite3.Connection | None, text: str, form: str) -> Iterator[str]:

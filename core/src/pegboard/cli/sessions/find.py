@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.session import Session
+from pegboard.cli.stored import require_embedded
 from pegboard.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +53,21 @@ def said(connection: sqlite3.Connection, key: str, limit: int | None = None) -> 
     return search_rows.said(connection, key, None, limit)
 
 
+def person(text: str) -> str:
+    """Return a sender as the host writes it, since nothing is kept under another spelling.
+
+    Raises:
+        UsageError: When it names no channel.
+    """
+    channel, colon, _ = text.partition(":")
+    if channel and colon:
+        return text
+    raise UsageError(
+        f"A person is a sender of a channel, and {text!r} names none.",
+        fix=f"--sender CHANNEL:{text.lstrip(':')}",
+    )
+
+
 def to_json(conversation: Conversation) -> dict[str, Any]:
     """Return what `--json` says of a conversation."""
     from dataclasses import asdict
@@ -83,7 +99,9 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
 
             yield RemoteSessions(client)
             return
+    require_embedded(session)
     from pegboard.contracts.clock import SystemClock
+    from pegboard.host.audit_trail import AuditTrail
     from pegboard.host.session_admin import SessionAdmin
     from pegboard.plugins.running.ids import IdMaker
     from pegboard.store.archive import EmbeddedArchive
@@ -92,6 +110,7 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
 
     clock, paths = SystemClock(), session.paths
     database = Database(paths.state)
+    audit = AuditTrail(database, clock, session.redactor)
     try:
         yield SessionAdmin(
             EmbeddedStore(database),
@@ -99,6 +118,8 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
             paths.state / "blobs",
             clock,
             new_id=IdMaker(clock),
+            audit=audit,
         )
     finally:
+        await audit.aclose()
         await database.aclose()

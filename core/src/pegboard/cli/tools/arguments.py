@@ -46,13 +46,18 @@ def _pair(word: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
     if not equals or not key.rstrip(":"):
         raise UsageError(
             f"Arguments are key=value words or one JSON object; {word!r} is neither.",
-            fix=f"write {next(iter(properties), 'key')}={word}",
+            fix=f"write {_meant(word, properties)}",
         )
     if key.endswith(":"):
         return key[:-1], _json(key[:-1], text)
     if text.startswith("@"):
         text = _file(text[1:])
     return key, typed(text, properties.get(key, {}))
+
+
+def _meant(word: str, properties: Mapping[str, Any]) -> str:
+    """Return what may have been meant by a word without a value: a key, else the first one's."""
+    return f"{word}=VALUE" if word in properties else f"{next(iter(properties), 'key')}={word}"
 
 
 def typed(text: str, schema: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,6 +21,9 @@ from pegboard.tools.fence import unfenced
 
 if TYPE_CHECKING:
     from pegboard.host.stages import Stages
+
+_NEAREST: Final = "nearest"
+"""What a fix holds that names other tools."""
 
 
 @click.command()
@@ -49,11 +52,14 @@ def command(
     from pegboard.host.stages import Stages
 
     stages = Stages()
+    known = True
 
     async def call() -> ToolResult:
+        nonlocal known
         async with session.connect(workspace) as host:
             # a guest does not learn of a tool by another answer
             tool = await host.find_tool(name, why_not=trust != "guest")
+            known = tool is not None
             given = arguments_of(arguments, tool.parameters if tool else {})
             attended = session.output.interactive()
             caller = host.local_caller(as_guest=trust == "guest", attended=attended)
@@ -76,16 +82,19 @@ def command(
         data = {"tool": name, "result": result.to_dict()}
         session.output.json({**data, "trace": stages.seen} if trace else data)
     else:
-        _print(session.output, result)
+        _print(session.output, result, known=known)
     if result.error is not None:
         ctx.exit(exit_codes.TOOL)
 
 
-def _print(output: Output, result: ToolResult) -> None:
+def _print(output: Output, result: ToolResult, *, known: bool) -> None:
     if result.text:
         output.data(unfenced(result.text))
     if result.error is not None:
-        tell(output, unfenced(result.error.message).strip(), result.error.fix)
+        fix = result.error.fix
+        if not known and _NEAREST not in (fix or ""):  # what it says is for a model
+            fix = "pegboard tools list"
+        tell(output, unfenced(result.error.message).strip(), fix)
 
 
 def _print_trace(output: Output, stages: Stages) -> None:

@@ -27,6 +27,7 @@ NOBODY: Final = ChannelInfo(
     live_reply=False,
     slash_commands=True,
     streaming=True,
+    retract=True,  # who opens the chat is a terminal
 )
 """What can be done where no client shows a chat: its replies are kept in the conversation."""
 _MOST_KEYS: Final = 4_096

@@ -106,6 +106,8 @@ class Talk:
                 folder=None if wishes.folder is None else str(wishes.folder),
                 provider=wishes.provider or None,
                 model=wishes.model or None,
+                effort=wishes.effort or None,
+                retract=info.retract,
             )
             await said.ended.wait()
         except anyio.get_cancelled_exc_class():

@@ -59,6 +59,7 @@ VERBS: Final = (
 )
 """What can be asked for, beside `cancel`; docs/explanation/resident-host.md says what each does."""
 _SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+_EFFORTS: Final = ("", "low", "medium", "high")
 
 
 class Running(Protocol):
@@ -161,6 +162,7 @@ class Verbs:
             live_reply=call.flag("live_reply", attended),
             slash_commands=call.flag("slash_commands"),
             streaming=True,
+            retract=call.flag("retract"),
         )
         caller = None if call.value("caller") is None else self._caller(call)
         wishes = self._wishes(call)
@@ -207,7 +209,7 @@ class Verbs:
         }
 
     async def _stop(self, call: Call) -> Mapping[str, Any]:
-        return {"stopped": await self._host.turns.stop(self._key(call))}
+        return {"stopped": bool(await self._host.turns.stop(self._key(call)))}
 
     async def _confirm(self, call: Call) -> Mapping[str, Any]:
         grain = _one_of(call.text("grain", "once"), GRAINS, "grain")
@@ -343,6 +345,7 @@ class Verbs:
             folder=Path(folder) if folder else None,
             provider=call.text("provider", ""),
             model=call.text("model", ""),
+            effort=_one_of(call.text("effort", ""), _EFFORTS, "effort"),
         )
 
     def _key(self, call: Call) -> ConversationKey:

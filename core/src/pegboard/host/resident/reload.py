@@ -14,20 +14,26 @@ from pegboard.config.keys import join_key, split_key
 from pegboard.config.load import Config
 from pegboard.host.agents import Agents
 from pegboard.host.host import Host
+from pegboard.host.ingress import local_caller
 from pegboard.host.parts import HostParts
 from pegboard.plugins.decision.rescan import Changes
+from pegboard.policy.audit import audited
+from pegboard.policy.budgets import BudgetSettings
 from pegboard.policy.profiles import resolve
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.policy.spend_limits import SpendLimits
+from pegboard.providers.prices import Prices
 
 LIVE: Final = (
     "agent.",
     "agents.",
+    "budgets.",
     "channels.",
     "hooks.",
     "limits.",
     "log.",
+    "models.",
     "plugins.disabled",
     "plugins.on_failure",
     "plugins.required",
@@ -122,6 +128,11 @@ class Reloader:
             self.restart = tuple(sorted(changed.difference(taken)))
             plugins = await self._host.rescan()
             self._taken(config)
+            # also where no value differs: secrets and packages may be others
+            now = self._host.options.clock.now()
+            await self._parts.audit(
+                audited("admin", "config.reload", "allow", local_caller(), at=now)
+            )
         if taken or self.restart:
             _log.info("settings were read again: %s", ", ".join(taken) or "nothing new")
         if self.restart:
@@ -139,6 +150,8 @@ class Reloader:
         host, parts = self._host, self._parts
         senders = Senders.from_settings(config.section("policy"))
         limits = SpendLimits.from_settings(config.section("limits"))
+        budgets = BudgetSettings.from_settings(config.section("budgets"))
+        prices = Prices.from_settings(config.section("models"), config.section("providers"))
         agents = Agents(config)
         policy = PolicySnapshot.from_settings(
             config.section("tools"),
@@ -150,7 +163,7 @@ class Reloader:
         parts.agents.take(config)
         parts.models.take(config)
         parts.ingress.take(senders, config.section("channels"))
-        parts.limits.take(limits)
+        parts.limits.take(limits, budgets, prices)
         parts.dispatcher.policy = replace(policy, leases=parts.dispatcher.policy.leases)
         parts.workspace.take(config)
         host.take_config(config)
