@@ -1,0 +1,1 @@
+"""Tools that read and change git repositories, in the sandbox of the run."""

@@ -1,0 +1,1 @@
+"""What `git_read` does, an action each."""

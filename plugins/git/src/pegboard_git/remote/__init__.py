@@ -1,0 +1,1 @@
+"""Fetching: the host asks the server, the sandbox takes in what it sent."""

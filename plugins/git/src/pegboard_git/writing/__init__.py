@@ -1,0 +1,1 @@
+"""What `git_write` does, an action each."""

@@ -1,0 +1,66 @@
+"""What is told when git has stopped because two sides changed the same lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pegboard import ToolFailure, ToolResult
+from pegboard_git.failing import failure, said_words
+from pegboard_git.names import decoded, plural
+from pegboard_git.repository import Output, Repository
+
+_NEXT: Final = {
+    "merge": "then commit; or give up with merge_abort",
+    "rebase": "then rebase_continue; or give up with rebase_abort",
+    "stash": "the stash entry is kept; drop it with stash_drop when all is right",
+}
+
+
+async def stopped(repo: Repository, done: Output, action: str, operation: str) -> ToolResult:
+    """Return the result of an operation that ended badly: its conflicts, or another failure.
+
+    Args:
+        repo: The repository.
+        done: What git said.
+        action: What was asked for.
+        operation: `merge`, `rebase` or `stash`.
+
+    Raises:
+        ToolFailure: When there is no conflict.
+    """
+    files = await repo.conflicts()
+    if not files:
+        raise failure(done.said, repo.root, action)
+    return ToolResult.failed(
+        "conflict",
+        f"{action} stopped: {plural(len(files), 'file is', 'files are')} in conflict:\n"
+        f"{_joined(files)}",
+        fix="Edit them so that no <<<<<<< marks are left, add them, "
+        f"{_NEXT.get(operation, 'then go on')}.",
+        output=said_words(done.said),
+        details={"conflicts": [decoded(path) for path in files], "in_progress": operation},
+    )
+
+
+async def require_no_conflicts(repo: Repository, action: str) -> None:
+    """Refuse to go on while files are in conflict.
+
+    Raises:
+        ToolFailure: When there are some; it lists them.
+    """
+    files = await repo.conflicts()
+    if files:
+        operation = await repo.in_progress()
+        raise ToolFailure(
+            f"{action} can't be done: {plural(len(files), 'file is', 'files are')} in conflict:\n"
+            f"{_joined(files)}",
+            fix="Edit them so that no <<<<<<< marks are left, add them, "
+            f"{_NEXT.get(operation, 'then go on')}.",
+            code="conflict",
+        )
+
+
+def _joined(paths: Iterable[bytes]) -> str:
+    """Return paths on a line each."""
+    return "\n".join(f"  {decoded(path)}" for path in paths)
