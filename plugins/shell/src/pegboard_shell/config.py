@@ -1,4 +1,4 @@
-"""Settings of the shell tool: `[plugins.shell]`."""
+"""Settings of the shell tools: `[plugins.shell]`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 LONGEST_MS: Final = 600_000
+_DAY_MS: Final = 86_400_000
 
 
 class ShellSettings(BaseModel):
-    """How long commands may take."""
+    """How long commands may take, and which are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -19,4 +20,14 @@ class ShellSettings(BaseModel):
     )
     max_timeout_ms: int = Field(
         default=LONGEST_MS, ge=1, le=LONGEST_MS, description="Milliseconds that a call may ask for."
+    )
+    background_ms: int = Field(
+        default=_DAY_MS,
+        ge=1,
+        description="Milliseconds after which a command in the background or a terminal is ended.",
+    )
+    allow_catastrophic: bool = Field(
+        default=False,
+        description="Let commands through that delete a system or home folder, make file systems, "
+        "write over disks, end every process or shut the machine down.",
     )

@@ -1,11 +1,18 @@
-"""What a model reads of a command that has ended."""
+"""What a model reads of a command that has ended, or that goes on."""
 
 from __future__ import annotations
 
 import signal
-from typing import Any
+from typing import Any, Final
 
-from pegboard import Captured, Completed
+from pegboard import Captured, Completed, Output, SandboxError
+from pegboard_shell.handles import Handle
+
+STOPPED: Final = {
+    "wall": "it was still running after its time and was ended",
+    "idle": "it said nothing for too long and was ended",
+    "output": "it wrote more than it may and was ended",
+}
 
 
 def command_text(done: Completed) -> str:
@@ -50,6 +57,44 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def state(handle: Handle) -> str:
+    """Return whether a started command runs, or how it ended, in words."""
+    try:
+        done = handle.process.ended
+    except SandboxError as error:
+        return f"failed: {error.message}"
+    if done is None:
+        return "running"
+    stopped = f"{STOPPED[done.timed_out]}; " if done.timed_out else ""
+    notes = "".join(f"; sandbox: {note}" for note in done.notes)
+    return f"ended: {stopped}{ending(done)}{notes}"
+
+
+def handle_facts(handle: Handle) -> dict[str, Any]:
+    """Return a started command as data."""
+    facts: dict[str, Any] = {
+        "handle": handle.name,
+        "kind": handle.kind,
+        "command": handle.command,
+        "running": handle.running,
+        **({"description": handle.description} if handle.description else {}),
+    }
+    try:
+        done = handle.process.ended
+    except SandboxError as error:
+        return {**facts, "failure": error.message}
+    if done is None:
+        return facts
+    told = ("exit_code", "signal", "duration_ms", "timed_out", "pipe_held", "sandbox_notes")
+    return {**facts, **{key: value for key, value in command_facts(done).items() if key in told}}
+
+
+def piece_text(piece: Output) -> str:
+    """Return a piece of output as text; what is no longer kept is counted."""
+    lost = f"[... {piece.lost} bytes are not kept any more ...]\n" if piece.lost else ""
+    return lost + piece.data.decode("utf-8", "replace").rstrip("\n")
 
 
 def _stream(captured: Captured) -> str:

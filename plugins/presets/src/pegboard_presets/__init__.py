@@ -1,0 +1,1 @@
+"""Tools for the commands that the operator names."""

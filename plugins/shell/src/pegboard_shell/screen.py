@@ -1,0 +1,78 @@
+"""What a terminal shows, drawn from what the program in it has written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio.lowlevel import checkpoint
+
+if TYPE_CHECKING:
+    from pegboard import Process, TerminalSize
+
+_PIECE: Final = 256
+"""Bytes that are drawn in one step: what can't be drawn takes no more than these with it."""
+_MOST: Final = 1 << 18
+"""Bytes that are drawn at once; of what is further back nothing would be seen."""
+
+
+class TerminalScreen:
+    """A screen of rows and columns, as `TERM=linux` has it.
+
+    Args:
+        size: Rows and columns.
+    """
+
+    def __init__(self, size: TerminalSize) -> None:
+        import pyte
+
+        self._pyte: Any = pyte
+        self._answers: list[str] = []
+        self._screen: Any = self._pyte.Screen(size.columns, size.rows)
+        self._screen.write_process_input = self._answers.append
+        self._stream: Any = self._pyte.ByteStream(self._screen)
+        self._drawn = 0
+
+    async def catch_up(self, process: Process) -> bool:
+        """Draw what was written since; True when something was."""
+        seen = await process.output(self._drawn, limit=0)
+        if seen.total == self._drawn:
+            return False
+        self._drawn = max(self._drawn, seen.total - _MOST)
+        while self._drawn < seen.total:
+            piece = await process.output(self._drawn)
+            self._draw(piece.data)
+            self._drawn = piece.end
+            await checkpoint()  # drawing takes a while, and others have their turn
+        await self._answer(process)
+        return True
+
+    def resize(self, size: TerminalSize) -> None:
+        """Change rows and columns."""
+        self._screen.resize(size.rows, size.columns)
+
+    def text(self) -> str:
+        """Return what is to be seen, without the empty rows at the end."""
+        return "\n".join(row.rstrip() for row in self._screen.display).rstrip("\n")
+
+    def facts(self) -> dict[str, Any]:
+        """Return its size and where the cursor is, counted from 1."""
+        cursor = self._screen.cursor
+        return {
+            "rows": self._screen.lines,
+            "columns": self._screen.columns,
+            "cursor": [cursor.y + 1, min(cursor.x, self._screen.columns - 1) + 1],
+            "title": self._screen.title,
+        }
+
+    def _draw(self, data: bytes) -> None:
+        for start in range(0, len(data), _PIECE):
+            try:
+                self._stream.feed(data[start : start + _PIECE])
+            except Exception:  # a sequence that the library can't take: its reader starts afresh
+                self._stream = self._pyte.ByteStream(self._screen)
+
+    async def _answer(self, process: Process) -> None:
+        """Say what the program asked its terminal: where the cursor is, and the like."""
+        answers, self._answers[:] = "".join(self._answers), []
+        if answers and process.ended is None:
+            await process.write(answers.encode(), within_s=0.5)
