@@ -7,6 +7,12 @@ from pegboard.testing import PluginContract, ToolContract
 NEEDS = ("sandbox-local",)
 
 
+BOOK = (
+    '{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": ["a"]}], '
+    '"metadata": {}, "nbformat": 4, "nbformat_minor": 4}\n'
+)
+
+
 class TestPlugin(PluginContract):
     plugin = "files"
 
@@ -18,6 +24,8 @@ class FileContract(ToolContract):
         (workspace / "docs").mkdir(exist_ok=True)
         (workspace / "docs/a.md").write_text("# Title\n\nalpha beta\n")
         (workspace / "b.txt").write_text("one\ntwo\n")
+        (workspace / "data.bin").write_bytes(b"\x7fELF\0\0")
+        (workspace / "book.ipynb").write_text(BOOK)
         (workspace / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
 
 
@@ -27,7 +35,7 @@ class TestFileRead(FileContract):
     fails = (
         ({"path": "gone.md"}, "not_found"),
         ({"path": "docs"}, "is_a_folder"),
-        ({"path": "image.png"}, "binary"),
+        ({"path": "data.bin"}, "binary"),
         ({"path": "b.txt", "offset": 9}, "past_the_end"),
         ({"path": "b.txt/x"}, "not_a_folder"),
         ({"path": "../outside"}, "sandbox_refused"),
@@ -93,3 +101,36 @@ class TestFileEdit(FileContract):
             {"path": "b.txt", "old_string": "\n", "new_string": "\n\n", "replace_all": True},
         )
         await super().test_it_can_be_cancelled(host)
+
+
+class TestApplyPatch(FileContract):
+    tool = "files:apply_patch"
+    works = (
+        {"patch": "*** Begin Patch\n*** Update File: b.txt\n-one\n+1\n*** End Patch"},
+        {"patch": "*** Begin Patch\n*** Add File: n/f\n+x\n*** Delete File: b.txt\n*** End Patch"},
+    )
+    fails = (
+        ({"patch": "hello"}, "invalid_patch"),
+        ({"patch": "*** Begin Patch\n*** Update File: b.txt\n-x\n+1\n*** End Patch"}, "no_match"),
+        ({"patch": "*** Begin Patch\n*** Delete File: gone\n*** End Patch"}, "not_found"),
+        ({"patch": "*** Begin Patch\n*** Add File: docs/a.md\n+x\n*** End Patch"}, "exists"),
+        ({"patch": "*** Begin Patch\n*** Add File: /etc/x\n+x\n*** End Patch"}, "sandbox_refused"),
+    )
+
+
+class TestUndoChanges(FileContract):
+    tool = "files:undo_changes"
+    works = ({}, {"limit": 1})
+    fails = (({"run": "nope"}, "no_such_run"), ({"run": "last"}, "no_such_run"))
+
+
+class TestNotebookEdit(FileContract):
+    tool = "files:notebook_edit"
+    works = ({"path": "book.ipynb", "action": "insert", "source": "b"},)
+    fails = (
+        ({"path": "book.ipynb", "cell": 7, "source": "b"}, "no_such_cell"),
+        ({"path": "book.ipynb", "cell": 0}, "invalid_arguments"),
+        ({"path": "b.txt", "cell": 0, "source": "b"}, "no_notebook"),
+        ({"path": "gone.ipynb", "cell": 0, "source": "b"}, "not_found"),
+        ({"path": "docs", "cell": 0, "source": "b"}, "is_a_folder"),
+    )

@@ -3,18 +3,18 @@ from __future__ import annotations
 import random
 
 import pytest
-from pegboard_files.edit import Ambiguous, NotFound, replace_text
+from pegboard_files.edit import Ambiguous, NotFound, Replacement, replace_texts
 
 MIXED = ["\n", "\r\n"]
 
 
 def edited(text: str, old: str, new: str, **options) -> str:
-    return replace_text(text, old, new, **options).text
+    return replace_texts(text, [Replacement(old, new, **options)]).text
 
 
 def test_the_one_place_is_replaced() -> None:
     assert edited("a b c", "b", "x") == "a x c"
-    assert replace_text("one\ntwo\nthree", "two", "2").lines == (2,)
+    assert replace_texts("one\ntwo\nthree", [Replacement("two", "2")]).lines == (2,)
 
 
 def test_what_is_not_there_is_an_error() -> None:
@@ -33,12 +33,12 @@ def test_two_places_are_named_by_line() -> None:
 def test_places_that_overlap_are_several_places() -> None:
     with pytest.raises(Ambiguous):
         edited("aaa", "aa", "b")
-    assert edited("aaaa", "aa", "b", replace_all=True) == "bb"
-    assert edited("aaa", "aa", "b", replace_all=True) == "ba"
+    assert edited("aaaa", "aa", "b", everywhere=True) == "bb"
+    assert edited("aaa", "aa", "b", everywhere=True) == "ba"
 
 
 def test_replace_all_replaces_all_and_not_what_it_put_in() -> None:
-    assert edited("x x x", "x", "xx", replace_all=True) == "xx xx xx"
+    assert edited("x x x", "x", "xx", everywhere=True) == "xx xx xx"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_new_text_is_written_as_it_is() -> None:
 
 def test_odd_line_separators_are_characters() -> None:
     text = "a\x0bb\x0cc\x85d\u2028e\nf"
-    assert replace_text(text, "f", "g").lines == (2,)
+    assert replace_texts(text, [Replacement("f", "g")]).lines == (2,)
     assert edited(text, "b\x0cc", "x") == "a\x0bx\x85d\u2028e\nf"
 
 

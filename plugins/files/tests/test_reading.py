@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from pegboard import Image, Text
+
 pytestmark = pytest.mark.anyio
 
 
@@ -129,11 +131,8 @@ async def test_line_ends_are_noted(desk) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "PNG image"),
         (b"\x7fELF\0\0", "ELF program"),
-        (b"%PDF-1.7\n\0", "PDF document"),
         (b"PK\x03\x04\0", "ZIP archive"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "WebP image"),
         ("hello there".encode("utf-16-le"), "UTF-16 text without a byte order mark"),
         (b"x" * 8191 + b"\0", "unknown kind"),
     ],
@@ -215,3 +214,90 @@ async def test_guests_never_learn_of_the_tools_that_read(desk) -> None:
         assert result.error is not None
         assert "secret" not in result.text
     assert (desk.folder / "f").read_text() == "secret"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+async def test_an_image_is_shown_as_an_image_whatever_its_name(desk) -> None:
+    desk.put("photo.txt", PNG)
+    result = await desk.ok("file_read", path="photo.txt")
+    text, image = result.output
+    assert isinstance(text, Text)
+    assert text.text == "photo.txt: image/png, 28 B"
+    assert isinstance(image, Image)
+    assert (image.blob.media_type, image.blob.size, image.blob.name) == (
+        "image/png",
+        28,
+        "photo.txt",
+    )
+    desk.put("large.png", PNG + b"\0" * (5 << 20))
+    assert (await desk.error("file_read", path="large.png")).code == "too_large"
+
+
+def pdf(*pages: str) -> bytes:
+    """Return a document with one line of text on each page."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        objects += [
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents "
+            f"{5 + 2 * number} 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+            f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
+        ]
+    data, places = b"%PDF-1.4\n", []
+    for number, item in enumerate(objects, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{item}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    trailer = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF"
+    return data + end.encode() + trailer.encode()
+
+
+async def test_a_pdf_is_read_page_by_page(desk) -> None:
+    desk.put("a.pdf", pdf(*(f"Page number {number}" for number in range(1, 26)), ""))
+    result = await desk.ok("file_read", path="a.pdf", pages="2-3")
+    assert result.text == (
+        "=== page 2 of 26 ===\nPage number 2\n=== page 3 of 26 ===\nPage number 3\n"
+        "[go on with pages=4-23]"
+    )
+    result = await desk.ok("file_read", path="a.pdf")
+    assert result.structured["page_count"] == 20
+    assert result.structured["next_page"] == 21
+    result = await desk.ok("file_read", path="a.pdf", pages="26")
+    assert "they may be scanned" in result.text
+    assert (await desk.error("file_read", path="a.pdf", pages="27-")).code == "past_the_end"
+    assert (await desk.error("file_read", path="a.pdf", pages="x")).code == "invalid_arguments"
+    assert (await desk.error("file_read", path="a.pdf", pages="3-2")).code == "invalid_arguments"
+    desk.put("b.pdf", b"%PDF-1.7\nnonsense")
+    assert (await desk.error("file_read", path="b.pdf")).code == "broken"
+
+
+async def test_pages_of_a_large_file_are_right_whatever_was_read_before(desk) -> None:
+    count = 400_000
+    numbers = range(1, count + 1)
+    file = desk.put("large", "".join(f"line {number} {'x' * 20}\n" for number in numbers))
+    for offset in (300_000, 300_010, 299_999, 150_000, 1, 399_999, 350_000):
+        result = await desk.ok("file_read", path="large", offset=offset, limit=2)
+        names = [line.split()[1] for line in result.structured["lines"]]
+        assert names == [str(offset), str(offset + 1)]
+        assert result.structured["total_lines"] == count
+    error = await desk.error("file_read", path="large", offset=count + 1)
+    assert f"{count} lines" in error.message
+    # what is remembered is of this version of the file alone
+    file.write_text("".join(f"new {number} {'x' * 20}\n" for number in reversed(numbers)))
+    result = await desk.ok("file_read", path="large", offset=300_000, limit=1)
+    assert result.structured["lines"][0].startswith("new 100001 ")
+
+
+async def test_what_is_no_file_is_refused_at_once(desk) -> None:
+    os.mkfifo(desk.folder / "fifo")
+    assert (await desk.error("file_read", path="fifo")).code == "sandbox_refused"
+    (desk.folder / "null").symlink_to("/dev/null")
+    assert (await desk.error("file_read", path="null")).code == "sandbox_refused"

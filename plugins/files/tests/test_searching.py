@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pegboard_files.search import clip_around
+from pegboard_files.window import clip_around
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,9 @@ async def test_no_match_is_no_error_and_says_what_was_looked_at(desk) -> None:
     desk.put("a", "x")
     desk.put("b.png", b"\x89PNG\0")
     result = await desk.ok("content_search", pattern="zzz")
-    assert result.text == "[no match in 1 file; left out: 1 binary]"
+    assert result.text == (
+        "[no match; binary files, .git, files that .gitignore names are left out]"
+    )
     assert result.structured["matches"] == []
 
 
@@ -96,7 +98,7 @@ async def test_links_are_not_searched_and_closed_places_neither(desk) -> None:
     (desk.folder / "loop").symlink_to(".")
     result = await desk.ok("content_search", pattern="needle")
     assert [hit["path"] for hit in result.structured["matches"]] == ["a"]
-    assert result.structured["unreadable"] == 1
+    assert "id_rsa" not in str(result.to_dict())
 
 
 async def test_a_file_of_many_pieces_has_right_lines_and_context(desk) -> None:
@@ -150,3 +152,48 @@ async def test_a_plain_text_keeps_to_the_time_too(host) -> None:
 async def test_a_pattern_that_starts_with_a_hyphen_is_a_pattern(desk) -> None:
     desk.put("a", "-e x")
     assert await hits(desk, "-e") == [("a", 1)]
+
+
+async def test_only_names_or_numbers_are_returned_when_they_are_wanted(desk) -> None:
+    desk.put("a.py", "x\ny\nx\n")
+    desk.put("b.md", "x\n")
+    result = await desk.ok("content_search", pattern="x", output_mode="files_with_matches")
+    assert (result.text, result.structured["paths"]) == ("a.py\nb.md", ["a.py", "b.md"])
+    result = await desk.ok("content_search", pattern="x", output_mode="count")
+    assert (result.text, result.structured["counts"]) == ("a.py:2\nb.md:1", {"a.py": 2, "b.md": 1})
+    result = await desk.ok("content_search", pattern="x", output_mode="count", limit=1)
+    assert result.text == "a.py:2\n[more than 1 file match; narrow the search]"
+
+
+async def test_files_are_chosen_by_type(desk) -> None:
+    for name in ("a.py", "d/b.pyi", "c.ts", "Makefile"):
+        desk.put(name, "needle")
+    assert await hits(desk, "needle", type="py") == [("a.py", 1), ("d/b.pyi", 1)]
+    assert await hits(desk, "needle", type="python", glob="d/*") == [("d/b.pyi", 1)]
+    assert await hits(desk, "needle", type="make") == [("Makefile", 1)]
+    error = await desk.error("content_search", pattern="x", type="pyton")
+    assert error.code == "unknown_type"
+    assert "python" in error.fix
+
+
+async def test_a_match_goes_over_line_ends_when_it_may(desk) -> None:
+    desk.put("a", "one\r\ndef f(\r\n    x,\r\n) -> int:\r\nlast\r\n")
+    result = await desk.ok(
+        "content_search", pattern=r"def f\([^)]*\)", multiline=True, before=1, after=1
+    )
+    assert result.text == "a-1-one\na:2:def f(\na:3:    x,\na:4:) -> int:\na-5-last"
+    assert result.structured["matches"][0]["last_line"] == 4
+    assert await hits(desk, "(\n    x,", literal=True, multiline=True) == [("a", 2)]
+    assert (await desk.error("content_search", pattern="a\nb")).code == "invalid_pattern"
+
+
+async def test_names_that_models_use_are_understood(desk) -> None:
+    desk.put("a.py", "Needle\nb\n")
+    result = await desk.running.call(
+        "grep", **{"query": "needle", "include": "*.py", "-i": True, "-A": 1, "head_limit": 3}
+    )
+    assert result.text == "a.py:1:Needle\na.py-2-b"
+    result = await desk.running.call("glob", glob_pattern="*.py", directory=".")
+    assert result.text == "a.py"
+    result = await desk.running.call("cat", file_path="a.py", start_line=2, num_lines=1)
+    assert "b" in result.text

@@ -65,6 +65,7 @@ async def edit(desk, data: bytes, old: str, new: str, **options) -> bytes:
         (b"\xef\xbb\xbfTitle\n", "\ufeffTitle", "\ufeffName", b"\xef\xbb\xbfName\n"),
         (b"\xef\xbb\xbfa\r\nb\nc", "b", "B", b"\xef\xbb\xbfa\r\nB\nc"),
         (b"foo\r\nbar\r\n", "foo\nbar", "FOO\nbar", b"FOO\r\nbar\r\n"),
+        (b"a\r\nb\r\n", "a\nb", f"a\n{' ' * 16}b", b"a\r\n" + b" " * 16 + b"b\r\n"),
         (b"x", "x", "\u201cHi\u201d", "\u201cHi\u201d".encode()),
         (b"caf\xe9 one\n", "one", "two", b"caf\xe9 two\n"),
         (b"caf\xe9 one\n", "café one", "café two", b"caf\xe9 two\n"),

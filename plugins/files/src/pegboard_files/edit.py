@@ -8,14 +8,24 @@ context keeps its bytes.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 MARK: Final = "\ufeff"
 
 
 class NotFound(Exception):
-    """The old text is not there."""
+    """The old text is not there.
+
+    Args:
+        edit: Index of the replacement.
+    """
+
+    def __init__(self, edit: int = 0) -> None:
+        super().__init__(f"edit {edit}")
+        self.edit = edit
 
 
 class Ambiguous(Exception):
@@ -23,21 +33,52 @@ class Ambiguous(Exception):
 
     Args:
         lines: Numbers of the lines where it begins.
+        edit: Index of the replacement.
     """
 
-    def __init__(self, lines: tuple[int, ...]) -> None:
+    def __init__(self, lines: tuple[int, ...], edit: int = 0) -> None:
         super().__init__(f"found on lines {lines}")
         self.lines = lines
+        self.edit = edit
+
+
+class Overlapping(Exception):
+    """Two replacements want the same piece of text.
+
+    Args:
+        edits: Indexes of the two.
+        line: Number of the line where the second one begins.
+    """
+
+    def __init__(self, edits: tuple[int, int], line: int) -> None:
+        super().__init__(f"edits {edits}")
+        self.edits = edits
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A text and what to put in its place.
+
+    Args:
+        old: What to replace, not empty.
+        new: What to put there.
+        everywhere: Replace every place, from the start on, where they don't overlap.
+    """
+
+    old: str
+    new: str
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The result of a replacement.
+    """The result of replacements.
 
     Args:
         text: The whole new text.
         lines: Numbers of the lines where the replaced places begin, in the old text.
-        inserted: What was put in, in one place.
+        inserted: What was put in, once for each replacement.
     """
 
     text: str
@@ -45,39 +86,62 @@ class Edit:
     inserted: str
 
 
-def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
-    """Replace the one place where `old` is, or all of them.
+class _Cut(NamedTuple):
+    """A place of the plain text, and which replacement wants it."""
+
+    start: int
+    stop: int
+    edit: int
+
+
+def replace_texts(text: str, replacements: Sequence[Replacement]) -> Edit:
+    """Make several replacements, each looked for in the text as it is.
 
     Args:
         text: The text of a file; line ends as they are.
-        old: What to replace, not empty.
-        new: What to put there.
-        replace_all: Replace every place, from the start on, where they don't overlap.
+        replacements: What to replace.
 
     Raises:
-        NotFound: When `old` is nowhere.
-        Ambiguous: When it is in several places and only one may be meant.
+        NotFound: When an old text is nowhere.
+        Ambiguous: When one is in several places and only one may be meant.
+        Overlapping: When two of them want the same piece.
     """
     plain = PlainText(text)
-    old, new = plain_ends(old.removeprefix(MARK)), plain_ends(new.removeprefix(MARK))
-    places = _places(plain.text, old, overlapping=not replace_all)
-    if not places:
-        raise NotFound
-    lines = tuple(plain.line_of(place) for place in places)
-    if len(places) > 1 and not replace_all:
-        raise Ambiguous(lines)
-    head, tail = _common_ends(old, new)
+    wanted = [
+        Replacement(_plain(item.old), _plain(item.new), item.everywhere) for item in replacements
+    ]
+    cuts = sorted(cut for index, item in enumerate(wanted) for cut in _cuts(plain, item, index))
+    for one, other in pairwise(cuts):
+        if other.start < one.stop:
+            raise Overlapping((one.edit, other.edit), plain.line_of(other.start))
+    ends = [_common_ends(item.old, item.new) for item in wanted]
+    inserted = [
+        item.new[head : len(item.new) - tail]
+        for item, (head, tail) in zip(wanted, ends, strict=True)
+    ]
     pieces: list[str] = []
     done = 0
-    inserted = new[head : len(new) - tail]
-    for place in places:
-        start = plain.original(place + head)
-        stop = plain.original(place + len(old) - tail)
-        pieces.append(text[done:start])
-        pieces.append(inserted.replace("\n", plain.line_end(place, place + len(old))))
-        done = stop
+    for cut in cuts:
+        head, tail = ends[cut.edit]
+        pieces.append(text[done : plain.original(cut.start + head)])
+        pieces.append(inserted[cut.edit].replace("\n", plain.line_end(cut.start, cut.stop)))
+        done = plain.original(cut.stop - tail)
     pieces.append(text[done:])
-    return Edit("".join(pieces), lines, inserted)
+    lines = tuple(plain.line_of(cut.start) for cut in cuts)
+    return Edit("".join(pieces), lines, "\n".join(inserted))
+
+
+def _plain(text: str) -> str:
+    return plain_ends(text.removeprefix(MARK))
+
+
+def _cuts(plain: PlainText, item: Replacement, index: int) -> list[_Cut]:
+    places = _places(plain.text, item.old, overlapping=not item.everywhere)
+    if not places:
+        raise NotFound(index)
+    if len(places) > 1 and not item.everywhere:
+        raise Ambiguous(tuple(plain.line_of(place) for place in places), index)
+    return [_Cut(place, place + len(item.old), index) for place in places]
 
 
 def plain_ends(text: str) -> str:

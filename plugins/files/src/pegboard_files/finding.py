@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from pegboard import FileStat, Sandbox, SandboxError
 from pegboard_files.globs import Glob, name_expression
 from pegboard_files.ignore import IgnoreFiles
+from pegboard_files.walking import WalkRequest, walk_below
 
 ALWAYS_SKIPPED: Final = frozenset({".git"})
 
@@ -20,11 +21,11 @@ class FoundFiles:
     """Files that a search found.
 
     Args:
-        files: Sorted by path.
+        paths: Sorted.
         more: True when there are more than were asked for.
     """
 
-    files: tuple[FileStat, ...]
+    paths: tuple[str, ...]
     more: bool
 
 
@@ -40,19 +41,17 @@ async def find_files(
         limit: Files at most.
         ignore: Leave out what `.gitignore` files name.
     """
-    rules = IgnoreFiles(sandbox, path) if ignore else None
-    hits: dict[str, FileStat] = {}
+    hits: set[str] = set()
     for group in _by_start(globs):
-        count = 0
-        async with aclosing(_candidates(sandbox, path, group)) as found:
+        async with aclosing(_candidates(sandbox, path, group, ignore)) as found:
+            count = 0
             async for item in found:
-                if await _is_file(sandbox, item) and not await _is_ignored(rules, item):
-                    hits[item.path] = item
-                    count += 1
+                hits.add(item)
+                count += 1
                 # one more than wanted tells that there are more
                 if count > limit:
                     break
-    ordered = sorted(hits.values(), key=lambda item: item.path)
+    ordered = sorted(hits)
     return FoundFiles(tuple(ordered[:limit]), len(ordered) > limit)
 
 
@@ -73,27 +72,78 @@ def _by_start(globs: Sequence[Glob]) -> list[list[Glob]]:
     return [*together.values(), *alone]
 
 
-def _candidates(sandbox: Sandbox, path: str, group: list[Glob]) -> AsyncGenerator[FileStat, None]:
+def _candidates(
+    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool
+) -> AsyncGenerator[str, None]:
     glob = group[0]
     if "**" in glob.parts:
-        return _walked(sandbox, path, group)
-    return _stepped(sandbox, path, glob.parts)
+        return _walked(sandbox, path, group, ignore)
+    return _stepped_files(sandbox, path, glob, ignore)
 
 
-async def _walked(sandbox: Sandbox, path: str, group: list[Glob]) -> AsyncGenerator[FileStat, None]:
+async def _walked(
+    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool
+) -> AsyncGenerator[str, None]:
     fixed = group[0].fixed
     start = join(path, "/".join(fixed)) if fixed else path
     if not await _is_folder(sandbox, start):
         return
-    skip = frozenset() if any(".git" in glob.parts for glob in group) else ALWAYS_SKIPPED
     expression = re.compile("|".join(f"(?:{glob.expression.pattern})" for glob in group))
-    # what the walk shows of its start is cut off, so that patterns see relative paths
-    shown = sandbox.display(sandbox.resolve(start))
-    cut = 0 if shown == "." else len(shown.rstrip("/")) + 1
+    # what the walk yields is relative to its start, and patterns are to `path`
     before = "".join(f"{name}/" for name in fixed)
-    async for item in sandbox.walk(start, skip=skip):
-        if expression.match(before + item.path[cut:]):
-            yield item
+    wanted = _starting_with(before, expression) if before else expression.match
+    hidden = any(".git" in glob.parts for glob in group)
+    request = WalkRequest(wanted, ignore, frozenset() if hidden else ALWAYS_SKIPPED)
+    shown = sandbox.display(sandbox.resolve(start))
+    open_folders = OpenFolders(sandbox)
+    async with aclosing(walk_below(sandbox, start, request)) as steps:
+        async for entries in steps:
+            for below, kind in entries:
+                item = join(shown, below)
+                if open_folders.holds(item) and (
+                    kind == "file" or await _leads_to_file(sandbox, item)
+                ):
+                    yield item
+
+
+def _starting_with(before: str, expression: re.Pattern[str]) -> Callable[[str], object]:
+    return lambda path: expression.match(before + path)
+
+
+class OpenFolders:
+    """Tells of names found without the sandbox whether it lets one look into their folder."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._known: dict[str, bool] = {}
+
+    def holds(self, path: str) -> bool:
+        """Return whether the folder of a path is open."""
+        folder = path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+        known = self._known.get(folder)
+        if known is None:
+            known = self._known[folder] = self._is_open(folder)
+        return known
+
+    def _is_open(self, folder: str) -> bool:
+        try:
+            return self._sandbox.display(self._sandbox.resolve(folder)) == folder
+        except (SandboxError, OSError):
+            return False
+
+
+async def _stepped_files(
+    sandbox: Sandbox, path: str, glob: Glob, ignore: bool
+) -> AsyncGenerator[str, None]:
+    rules = IgnoreFiles(sandbox, path) if ignore else None
+    async with aclosing(_stepped(sandbox, path, glob.parts)) as found:
+        async for item in found:
+            ignored = rules is not None and await rules.covers(item.path)
+            if not ignored and (
+                item.kind == "file"
+                or (item.kind == "symlink" and await _leads_to_file(sandbox, item.path))
+            ):
+                yield item.path
 
 
 async def _stepped(
@@ -125,16 +175,10 @@ async def _is_folder(sandbox: Sandbox, path: str) -> bool:
     return found is not None and found.kind == "dir"
 
 
-async def _is_file(sandbox: Sandbox, item: FileStat) -> bool:
-    """Return whether an entry is a file, or a link that leads to one inside the grants."""
-    if item.kind != "symlink":
-        return item.kind == "file"
+async def _leads_to_file(sandbox: Sandbox, path: str) -> bool:
+    """Return whether a link leads to a file inside the grants."""
     try:
-        await sandbox.read(item.path, limit=0)
+        await sandbox.read(path, limit=0)
     except (SandboxError, OSError):
         return False
     return True
-
-
-async def _is_ignored(rules: IgnoreFiles | None, item: FileStat) -> bool:
-    return rules is not None and await rules.covers(item.path)

@@ -19,6 +19,7 @@ MAX_CHOICES: Final = 1000
 _ANY: Final = "[^/]"
 _FOLDERS: Final = "(?:[^/]+/)*"
 _MAGIC: Final = re.compile(r"[*?\[{]")
+_SIMPLE: Final = re.compile(r"[\w.*?+=@ -]+", re.ASCII)
 _SPECIAL: Final = re.compile(r"[*?\[]")
 
 
@@ -72,6 +73,16 @@ def compile_filter(pattern: str) -> re.Pattern[str]:
     """
     whole = pattern if "/" in pattern.strip("/") else f"**/{pattern}"
     return re.compile("|".join(f"(?:{glob.expression.pattern})" for glob in compile_globs(whole)))
+
+
+def plain_names(pattern: str) -> tuple[str, ...]:
+    """Return patterns that every name has whose path a filter lets through; none = any name.
+
+    They hold only stars and question marks, which mean the same to everybody.
+    """
+    names = {plain.rpartition("/")[2] for plain in choices(pattern)}
+    known = all(name and name != "**" and _SIMPLE.fullmatch(name) for name in names)
+    return tuple(sorted(names)) if known else ()
 
 
 def choices(pattern: str) -> list[str]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pegboard import Sandbox, ToolFailure
+from pegboard_files.line_index import LINE_INDEXES, LineIndex, Mark
 from pegboard_files.names import shown, size_text
 from pegboard_files.text_format import PROBE, WIDE_BELOW, TextFormat, binary_kind, text_format
 
-PIECE: Final = 1 << 20
+PIECE: Final = 4 << 20
 FIRST_PIECE: Final = 1 << 16
 COUNT_BELOW: Final = 64 << 20
 """Bytes up to which all lines of a file are counted."""
@@ -70,7 +71,9 @@ async def read_page(
         ToolFailure: When the file is binary, or a wide encoding in a file that is too large.
     """
     start = await sandbox.read(path, limit=FIRST_PIECE)
-    size = len(start) if len(start) < FIRST_PIECE else await _measured(sandbox, path)
+    size, index = len(start), None
+    if size == FIRST_PIECE:
+        size, index = await _measured(sandbox, path)
     how = text_format(start[:PROBE])
     if how is None:
         raise ToolFailure(
@@ -80,35 +83,54 @@ async def read_page(
         )
     page = LinePage(format=how, size=size, first=first)
     taker = _Taker(page, count, line_chars * _LONGEST, max_chars)
-    async for piece in _pieces(sandbox, path, how, start, size):
+    known = index.before(first) if index is not None and not how.wide else None
+    if known is not None:
+        taker.number = known.line
+    async for piece, after in _pieces(sandbox, path, how, start, size, known):
         if taker.feed(piece):
             return page
+        if index is not None and not how.wide:
+            index.add(Mark(taker.number, after))
     taker.end()
     return page
 
 
-async def _measured(sandbox: Sandbox, path: str) -> int:
-    """Return the size of a file, also behind a link."""
-    found = await sandbox.stat(sandbox.resolve(path))
-    return found.size if found is not None else 0
+def page_of(text: str, *, first: int, count: int, line_chars: int, max_chars: int) -> LinePage:
+    """Return lines of a text that is there as a whole; the arguments are those of `read_page`."""
+    data = text.encode("utf-8", "replace")
+    page = LinePage(format=TextFormat("utf-8"), size=len(data), first=first)
+    taker = _Taker(page, count, line_chars * _LONGEST, max_chars)
+    if not taker.feed(data):
+        taker.end()
+    return page
+
+
+async def _measured(sandbox: Sandbox, path: str) -> tuple[int, LineIndex | None]:
+    """Return the size of a file and where its lines are, also behind a link."""
+    absolute = sandbox.resolve(path)
+    found = await sandbox.stat(absolute)
+    if found is None:
+        return 0, None
+    return found.size, LINE_INDEXES.index_of(sandbox, absolute, found)
 
 
 async def _pieces(
-    sandbox: Sandbox, path: str, how: TextFormat, start: bytes, size: int
-) -> AsyncIterator[bytes]:
-    """Yield the file as UTF-8 without its mark."""
+    sandbox: Sandbox, path: str, how: TextFormat, start: bytes, size: int, known: Mark | None
+) -> AsyncIterator[tuple[bytes, int]]:
+    """Yield the file as UTF-8 without its mark, each piece with where the next one begins."""
     if how.wide:
-        yield await _wide(sandbox, path, how, size)
+        yield await _wide(sandbox, path, how, size), size
         return
-    yield start[len(how.mark) :]
-    offset = len(start)
+    if known is None:
+        yield start[len(how.mark) :], len(start)
+    offset = len(start) if known is None else known.offset
     # a short first piece was the whole file
     while offset >= FIRST_PIECE:
         piece = await sandbox.read(path, offset=offset, limit=PIECE)
         if not piece:
             return
-        yield piece
         offset += len(piece)
+        yield piece, offset
 
 
 async def _wide(sandbox: Sandbox, path: str, how: TextFormat, size: int) -> bytes:

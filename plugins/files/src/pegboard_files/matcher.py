@@ -47,6 +47,7 @@ class Matcher:
         pattern: A regular expression, or plain text.
         literal: Take it as plain text.
         ignore_case: Let letter case not matter.
+        multiline: Let a match go over line ends.
         remaining: Returns the seconds that are left.
 
     Raises:
@@ -54,21 +55,32 @@ class Matcher:
     """
 
     def __init__(
-        self, pattern: str, *, literal: bool, ignore_case: bool, remaining: Callable[[], float]
+        self,
+        pattern: str,
+        *,
+        literal: bool,
+        ignore_case: bool,
+        remaining: Callable[[], float],
+        multiline: bool = False,
     ) -> None:
-        self._remaining = remaining
+        self.pattern = pattern
+        self.literal = literal
+        self.ignore_case = ignore_case
+        self.multiline = multiline
+        self.remaining = remaining
         self._plain = literal and not ignore_case
-        self._text = pattern
-        self._expression = _compile(pattern, literal=literal, ignore_case=ignore_case)
+        self._expression = _compile(
+            pattern, literal=literal, ignore_case=ignore_case, multiline=multiline
+        )
         self._whole = literal or not _SEES_PAST_THE_LINE.search(pattern)
 
     @property
     def expired(self) -> bool:
         """Whether the time is over."""
-        return self._remaining() <= 0
+        return self.remaining() <= 0
 
     def hits(self, text: str, start: int, stop: int) -> Iterator[Hit]:
-        """Yield each matching line that begins in a part of `text`, in order.
+        """Yield each matching line (or group of lines) that begins in a part of `text`, in order.
 
         Args:
             text: Lines with plain ends.
@@ -78,12 +90,17 @@ class Matcher:
         Raises:
             OutOfTime: When the time is over.
         """
+        if self.multiline:
+            yield from self._spans(text, start, stop)
+            return
         at = start
         while at < stop:
             place = self._next(text, at, stop)
             if place < 0:
                 return
             first = text.rfind("\n", start, place) + 1 or start
+            if first >= stop:
+                return  # behind the last line end there is no line
             end = text.find("\n", place, stop)
             end = stop if end < 0 else end
             match = self._on_line(text, first, end)
@@ -91,22 +108,42 @@ class Matcher:
                 yield Hit(first, end, match)
             at = end + 1
 
+    def _spans(self, text: str, start: int, stop: int) -> Iterator[Hit]:
+        at = start
+        while at < stop:
+            found = self._found(text, at, stop)
+            if found is None:
+                return
+            place, after = found
+            first = text.rfind("\n", start, place) + 1 or start
+            if first >= stop:
+                return
+            # the end of a line belongs to it, so a match up to there does not reach the next one
+            end = text.find("\n", max(place, after - 1), stop)
+            end = stop if end < 0 else end
+            yield Hit(first, end, place)
+            at = end + 1
+
     def _next(self, text: str, at: int, stop: int) -> int:
         """Return where the next match may be; the next line, where a look past it tells nothing."""
         if self._plain:
-            return text.find(self._text, at, stop)
+            return text.find(self.pattern, at, stop)
         if not self._whole:
             return at
         return self._search(text, at, stop)
 
     def _on_line(self, text: str, first: int, end: int) -> int:
         if self._plain:
-            return text.find(self._text, first, end)
+            return text.find(self.pattern, first, end)
         place = self._search(text[first:end], 0, end - first)
         return place if place < 0 else first + place
 
     def _search(self, text: str, at: int, stop: int) -> int:
-        left = self._remaining()
+        found = self._found(text, at, stop)
+        return -1 if found is None else found[0]
+
+    def _found(self, text: str, at: int, stop: int) -> tuple[int, int] | None:
+        left = self.remaining()
         if left <= 0:
             raise OutOfTime
         try:
@@ -115,7 +152,7 @@ class Matcher:
             )
         except TimeoutError:
             raise OutOfTime from None
-        return found.start() if found is not None else -1
+        return None if found is None else found.span()
 
 
 def repeated_size(pattern: str) -> int:
@@ -144,7 +181,7 @@ def repeated_size(pattern: str) -> int:
     return sum(sizes)
 
 
-def _compile(pattern: str, *, literal: bool, ignore_case: bool) -> Any:
+def _compile(pattern: str, *, literal: bool, ignore_case: bool, multiline: bool) -> Any:
     # imported here: it is large, and only a search needs it
     import regex  # type: ignore[import-untyped]
 
@@ -152,13 +189,14 @@ def _compile(pattern: str, *, literal: bool, ignore_case: bool) -> Any:
         raise _bad("it is empty")
     if len(pattern) > MAX_PATTERN:
         raise _bad(f"it is longer than {MAX_PATTERN} characters")
-    if "\n" in pattern:
-        raise _bad("it contains a line end, and lines are searched one by one")
+    if "\n" in pattern and not multiline:
+        raise _bad("it contains a line end, and lines are searched one by one unless `multiline`")
     if not literal and _CALLS_ITSELF.search(pattern):
         raise _bad("it calls itself")
     if not literal and repeated_size(pattern) > MAX_SIZE:
         raise _bad("its repetitions come to too much")
-    flags = regex.VERSION1 | regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0)
+    # the first version: what `re` understands, and letters are one character in either case
+    flags = regex.VERSION0 | regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0)
     try:
         return regex.compile(regex.escape(pattern) if literal else pattern, flags)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:

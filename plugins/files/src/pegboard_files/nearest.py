@@ -40,12 +40,13 @@ class Near:
     differences: tuple[str, ...]
 
 
-def nearest(text: str, wanted: str) -> Near | None:
+def nearest(text: str, wanted: str, *, called: str = "old_string") -> Near | None:
     """Return the lines of `text` that come nearest to `wanted`, or None when nothing does.
 
     Args:
         text: The text that was searched, with plain line ends.
         wanted: What was not found in it, with plain line ends.
+        called: What it is called in the sentences.
     """
     lines = text.split("\n")[:_MAX_LINES]
     sought = wanted.strip("\n").split("\n")[:_MAX_WINDOW]
@@ -68,7 +69,9 @@ def nearest(text: str, wanted: str) -> Near | None:
         return None
     first = best[1]
     there_lines = lines[first : first + len(sought)]
-    return Near(first + 1, "\n".join(there_lines), _differences(first + 1, there_lines, sought))
+    return Near(
+        first + 1, "\n".join(there_lines), _differences(first + 1, there_lines, sought, called)
+    )
 
 
 def _fold(line: str) -> str:
@@ -94,24 +97,24 @@ def _candidates(folded: list[str], key: str) -> list[int]:
     return [index for _, index in scored[:_CANDIDATES]] or exact[:_CANDIDATES]
 
 
-def _differences(first: int, there: list[str], sought: list[str]) -> tuple[str, ...]:
+def _differences(first: int, there: list[str], sought: list[str], called: str) -> tuple[str, ...]:
     found: list[str] = []
     for number, (line, wanted) in enumerate(zip(there, sought, strict=False), first):
         if line != wanted:
-            found.append(_difference(number, line, wanted))
+            found.append(_difference(number, line, wanted, called))
         if len(found) >= _MAX_DIFFERENCES:
             break
     return tuple(found)
 
 
-def _difference(number: int, line: str, wanted: str) -> str:
+def _difference(number: int, line: str, wanted: str, called: str) -> str:
     column = next(
         (index for index, (a, b) in enumerate(zip(line, wanted, strict=False)) if a != b),
         min(len(line), len(wanted)),
     )
     return (
         f"line {number}, column {column + 1}: the file has {_name(line, column)}, "
-        f"old_string has {_name(wanted, column)}"
+        f"{called} has {_name(wanted, column)}"
     )
 
 

@@ -21,6 +21,12 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_IMAGES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 _KINDS: Final = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),
     (b"\xff\xd8\xff", "JPEG image"),
@@ -116,6 +122,16 @@ def binary_kind(start: bytes) -> str:
     if _is_wide_text(start):
         return "probably UTF-16 text without a byte order mark"
     return "unknown kind"
+
+
+def image_type(start: bytes) -> str | None:
+    """Return the MIME type of an image that models can see, by its first bytes, or None."""
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "image/webp"
+    for magic, name in _IMAGES:
+        if start.startswith(magic):
+            return name
+    return None
 
 
 def _is_wide_text(start: bytes) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from typing import Annotated, Any, Final
+import re
+from typing import Annotated, Final
 
 from pegboard import (
     Arg,
@@ -15,11 +15,14 @@ from pegboard import (
     ToolResult,
     tool,
 )
+from pegboard_files.argument_names import FOLDER, LIMIT
 from pegboard_files.failing import path_errors
-from pegboard_files.globs import compile_filter
+from pegboard_files.file_types import names_of_type
+from pegboard_files.globs import compile_filter, plain_names
 from pegboard_files.matcher import Matcher
-from pegboard_files.names import plural, shown
-from pegboard_files.search import FoundLine, Search, search_files
+from pegboard_files.search import Where, search_files
+from pegboard_files.search_output import search_result
+from pegboard_files.window import Mode, Search
 
 LINE_CHARS: Final = 500
 
@@ -29,7 +32,10 @@ LINE_CHARS: Final = 500
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("grep", "search_files", "rg"),
+    aliases=(
+        *("grep", "grep_search", "grep_files", "rg", "ripgrep"),
+        *("search_file_content", "search_files", "search_in_files"),
+    ),
     intents=tuple(
         Intent(pattern, {"literal": True})
         for pattern in (
@@ -52,6 +58,7 @@ LINE_CHARS: Final = 500
         examples=(
             '{"pattern": "def \\\\w+_test"}',
             '{"pattern": "a.b(c)", "literal": true, "glob": "*.py", "context": 2}',
+            '{"pattern": "TODO", "type": "py", "output_mode": "count"}',
         ),
         failure_modes=(
             "invalid_pattern: says what is wrong with the expression",
@@ -61,108 +68,106 @@ LINE_CHARS: Final = 500
 )
 async def content_search(
     ctx: ToolContext,
-    pattern: Annotated[str, Arg("Regular expression, looked for in each line.")],
-    path: Annotated[str, Arg("A file or a folder.", access="read", min_length=1)] = ".",
+    pattern: Annotated[
+        str,
+        Arg(
+            "Regular expression, looked for in each line.",
+            aliases=("query", "regex", "search", "text"),
+        ),
+    ],
+    path: Annotated[
+        str,
+        Arg(
+            "A file or a folder.",
+            access="read",
+            min_length=1,
+            aliases=("file_path", *FOLDER),
+        ),
+    ] = ".",
     glob: Annotated[
         str | None,
-        Arg("Only files with such names, e.g. *.py (in any folder) or src/**/*.ts."),
+        Arg(
+            "Only files with such names, e.g. *.py (in any folder) or src/**/*.ts.",
+            aliases=("file_pattern", "glob_filter", "include", "include_pattern"),
+        ),
     ] = None,
-    literal: Annotated[bool, Arg("Take the pattern as plain text.")] = False,
-    ignore_case: Annotated[bool, Arg("Let letter case not matter.")] = False,
-    context: Annotated[int, Arg("Lines to show before and after each match.", ge=0, le=20)] = 0,
-    limit: Annotated[int, Arg("Matching lines to return at most.", ge=1, le=2000)] = 200,
+    type: Annotated[
+        str | None, Arg("Only files of a kind: py, ts, rust, md ...", aliases=("file_type",))
+    ] = None,
+    output_mode: Annotated[
+        Mode, Arg("Lines, the names of files, or how many lines match in each.", aliases=("mode",))
+    ] = "content",
+    literal: Annotated[
+        bool, Arg("Take the pattern as plain text.", aliases=("fixed_strings", "is_literal"))
+    ] = False,
+    ignore_case: Annotated[
+        bool, Arg("Let letter case not matter.", aliases=("-i", "case_insensitive"))
+    ] = False,
+    multiline: Annotated[bool, Arg("Let a match go over line ends: \\n, \\s, (?s:.).")] = False,
+    context: Annotated[
+        int,
+        Arg(
+            "Lines to show before and after each match.",
+            ge=0,
+            le=20,
+            aliases=("-C", "context_lines"),
+        ),
+    ] = 0,
+    before: Annotated[
+        int | None, Arg("Lines to show before each match.", ge=0, le=20, aliases=("-B",))
+    ] = None,
+    after: Annotated[
+        int | None, Arg("Lines to show after each match.", ge=0, le=20, aliases=("-A",))
+    ] = None,
+    limit: Annotated[
+        int,
+        Arg(
+            "Matching lines to return at most; files, when no lines are asked for.",
+            ge=1,
+            le=2000,
+            aliases=("max_matches", *LIMIT),
+        ),
+    ] = 200,
     gitignore: Annotated[bool, Arg("Leave out what .gitignore files name.")] = True,
 ) -> ToolResult:
     """Search the lines of files and return `file:line:content`, sorted by path.
 
     Binary files and `.git` are left out. Lines of context are `file-line-content`.
     """
-    clock = ctx.plugin.clock
-    seconds = ctx.plugin.config.search_seconds
+    clock, settings = ctx.plugin.clock, ctx.plugin.config
+    seconds = settings.search_seconds
     deadline = clock.monotonic() + seconds
     matcher = Matcher(
         pattern,
         literal=literal,
         ignore_case=ignore_case,
+        multiline=multiline,
         remaining=lambda: deadline - clock.monotonic(),
     )
-    search = Search(matcher, limit=limit, context=context, line_chars=LINE_CHARS)
-    wanted = compile_filter(glob) if glob else None
+    search = Search(
+        matcher,
+        limit=limit,
+        mode=output_mode,
+        before=context if before is None else before,
+        after=context if after is None else after,
+        line_chars=LINE_CHARS,
+    )
+    where = _where(path, glob, type, gitignore)
     async with path_errors(ctx.sandbox, path):
-        await search_files(ctx.sandbox, path, search, wanted=wanted, ignore=gitignore)
-    if search.out_of_time and not search.hits:
+        by = await search_files(ctx.sandbox, search, where, ripgrep=settings.ripgrep)
+    if search.out_of_time and not search.found:
         raise ToolFailure(
             f"The search took longer than it may ({seconds:g} s) and had found nothing yet.",
             fix="Simplify the pattern, or name a folder or a glob.",
             code="timeout",
         )
-    return _result(search, limit, seconds)
+    return search_result(search, where, seconds=seconds, by=by)
 
 
-def _result(search: Search, limit: int, seconds: float) -> ToolResult:
-    lines = _lines(search)
-    if not search.hits:
-        lines.append(f"[no match in {plural(search.files, 'file')}{_left_out(search)}]")
-    if search.more:
-        lines.append(f"[more than {plural(limit, 'line')} match; narrow the search]")
-    if search.out_of_time:
-        lines.append(f"[stopped after {seconds:g} s; there may be more]")
-    facts = {
-        "count": len(search.hits),
-        "files_searched": search.files,
-        "ignored": search.ignored,
-        "binary": search.binary,
-        "unreadable": search.refused,
-        "truncated": search.over,
-    }
-    return ToolResult(
-        output="\n".join(lines),
-        structured={"matches": [_fact(hit) for hit in search.hits], **facts},
-        details=facts,
-    )
-
-
-def _lines(search: Search) -> list[str]:
-    if not search.context:
-        return [f"{shown(hit.path)}:{hit.line}:{hit.text}" for hit in search.hits]
-    lines: list[str] = []
-    for path, group in groupby(search.hits, key=lambda hit: hit.path):
-        lines.extend(_with_context(shown(path), list(group), first=not lines))
-    return lines
-
-
-def _with_context(path: str, hits: list[FoundLine], *, first: bool) -> list[str]:
-    """Return the lines of one file; what two matches share is shown once."""
-    marked = {hit.line for hit in hits}
-    texts: dict[int, str] = {}
-    for hit in hits:
-        around = (*hit.before, hit.text, *hit.after)
-        for number, text in enumerate(around, hit.line - len(hit.before)):
-            if number == hit.line or number not in marked:
-                texts[number] = text
-    lines: list[str] = []
-    previous = -1
-    for number in sorted(texts):
-        if number != previous + 1 and (lines or not first):
-            lines.append("--")
-        sign = ":" if number in marked else "-"
-        lines.append(f"{path}{sign}{number}{sign}{texts[number]}")
-        previous = number
-    return lines
-
-
-def _left_out(search: Search) -> str:
-    counts = {
-        "ignored by .gitignore": search.ignored,
-        "binary": search.binary,
-        "unreadable": search.refused,
-    }
-    parts = [f"{count} {name}" for name, count in counts.items() if count]
-    return f"; left out: {', '.join(parts)}" if parts else ""
-
-
-def _fact(hit: FoundLine) -> dict[str, Any]:
-    fact: dict[str, Any] = {"path": hit.path, "line": hit.line, "text": hit.text}
-    if hit.before or hit.after:
-        fact |= {"before": list(hit.before), "after": list(hit.after)}
-    return fact
+def _where(path: str, glob: str | None, type: str | None, gitignore: bool) -> Where:
+    of_type = names_of_type(type) if type else ()
+    names = of_type or (plain_names(glob) if glob else ())
+    wanted = [compile_filter(glob)] if glob else []
+    if of_type:
+        wanted.append(re.compile("|".join(compile_filter(name).pattern for name in of_type)))
+    return Where(path, tuple(wanted), names, gitignore)

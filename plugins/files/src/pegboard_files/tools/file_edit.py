@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
-import codecs
-from dataclasses import dataclass
-from typing import Annotated, Final
+from collections.abc import Sequence
+from typing import Annotated, Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard_files import argument_names as names
+from pegboard_files.changing import change_files, read_content
 from pegboard_files.diff import unified_diff
-from pegboard_files.edit import Ambiguous, Edit, NotFound, plain_ends, replace_text
-from pegboard_files.failing import path_errors
-from pegboard_files.names import plural, shown, size_text
+from pegboard_files.edit import (
+    Ambiguous,
+    Edit,
+    NotFound,
+    Overlapping,
+    Replacement,
+    plain_ends,
+    replace_texts,
+)
+from pegboard_files.editable import Editable, editable, presentable
+from pegboard_files.failing import not_found, path_errors
+from pegboard_files.file_change import Content, FileChange
+from pegboard_files.names import plural, shown
 from pegboard_files.nearest import nearest
-from pegboard_files.text_format import PROBE, binary_kind, encoded, text_format
+from pegboard_files.seen import has_seen
+from pegboard_files.text_format import encoded
 
-MAX_BYTES: Final = 10 << 20
 _LINES_NAMED: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One way to read a file's bytes that gives the same bytes back.
+class TextEdit(TypedDict):
+    """One replacement."""
 
-    Args:
-        text: The file as text, without its mark.
-        encoding: Codec.
-        errors: Its error handler.
-        sure: Whether the file is text in that encoding, so that any character may be put in.
-    """
-
-    text: str
-    encoding: str
-    errors: str
-    sure: bool
+    old_string: Annotated[
+        str,
+        Arg("The text to replace, exactly as in the file.", min_length=1, aliases=names.OLD),
+    ]
+    new_string: Annotated[str, Arg("The text to put in its place.", aliases=names.NEW)]
+    replace_all: NotRequired[
+        Annotated[
+            bool, Arg("Replace every place instead of the only one.", aliases=names.EVERYWHERE)
+        ]
+    ]
 
 
 @tool(
     effects={"read", "fs_write"},
     category="file",
     capability="orch:write",
-    aliases=("edit_file", "edit", "str_replace", "replace_in_file"),
+    aliases=(
+        "edit_file",
+        "edit",
+        "str_replace",
+        "str_replace_editor",
+        "replace_in_file",
+        "search_replace",
+        "multi_edit",
+        "multiedit",
+    ),
     intents=(
         "(replace|change) {old_string:quoted} (with|by|to|into) {new_string:quoted} "
         "in [the] [file] {path:path}",
@@ -50,22 +70,43 @@ class _Reading:
         examples=(
             '{"path": "app.py", "old_string": "debug = True", "new_string": "debug = False"}',
             '{"path": "a.md", "old_string": "colour", "new_string": "color", "replace_all": true}',
+            '{"path": "a.py", "edits": [{"old_string": "a = 1", "new_string": "a = 2"}, '
+            '{"old_string": "b = 1", "new_string": "b = 2"}]}',
         ),
         failure_modes=(
             "no_match: shows the nearest text and the characters that differ",
             "several_matches: names the lines; add lines around, or set replace_all",
+            "overlapping_edits: two edits want the same text",
             "no_change: old and new text are the same",
         ),
     ),
 )
 async def file_edit(
     ctx: ToolContext,
-    path: Annotated[str, Arg("Path of the file.", access="fs_write", min_length=1)],
-    old_string: Annotated[
-        str, Arg("The text to replace, exactly as in the file, without line numbers.")
+    path: Annotated[
+        str, Arg("Path of the file.", access="fs_write", min_length=1, aliases=names.PATH)
     ],
-    new_string: Annotated[str, Arg("The text to put in its place.")],
-    replace_all: Annotated[bool, Arg("Replace every place instead of the only one.")] = False,
+    old_string: Annotated[
+        str | None,
+        Arg(
+            "The text to replace, exactly as in the file, without line numbers.",
+            aliases=names.OLD,
+        ),
+    ] = None,
+    new_string: Annotated[
+        str | None, Arg("The text to put in its place.", aliases=names.NEW)
+    ] = None,
+    replace_all: Annotated[
+        bool, Arg("Replace every place instead of the only one.", aliases=names.EVERYWHERE)
+    ] = False,
+    edits: Annotated[
+        list[TextEdit] | None,
+        Arg(
+            "Several replacements instead of one, each looked for in the file as it is now.",
+            min_length=1,
+            aliases=names.EDITS,
+        ),
+    ] = None,
     encoding: Annotated[
         str | None,
         Arg("Encoding of the file when it is not UTF-8, e.g. latin-1 or shift_jis."),
@@ -74,144 +115,123 @@ async def file_edit(
     """Replace text in a file, and nothing else.
 
     The old text must be in the file exactly once, unless replace_all is set. Line ends, a byte
-    order mark and all other bytes stay as they are.
+    order mark and all other bytes stay as they are. Of several edits all are made, or none.
     """
-    _check(old_string, new_string)
+    wanted = _replacements(old_string, new_string, replace_all, edits)
     async with path_errors(ctx.sandbox, path):
-        data = await ctx.sandbox.read(path, limit=MAX_BYTES + 1)
-        mark, readings = _readings(path, data, encoding)
-        reading, edit = _edited(path, readings, old_string, new_string, replace_all)
-        after = mark + _encoded(path, reading, edit)
-        await ctx.sandbox.write(path, after)
-    count = len(edit.lines)
-    lines = _line_list(edit.lines)
-    facts = {"path": path, "replacements": count, "lines": list(edit.lines), "bytes": len(after)}
+        target = ctx.sandbox.resolve(path, write=True)
+        before = await read_content(ctx, target)
+        if before is None:
+            raise await not_found(ctx.sandbox, path)
+        reading, edit = _edited(path, editable(path, before.data, encoding), wanted)
+        after = Content(reading.encoded(path, edit.text, edit.inserted))
+        known = [target] if before.stat and await has_seen(ctx, target, before.stat) else []
+        change = FileChange(path, target, before, after)
+        notes = await change_files(ctx, [change], tool="file_edit", known=known)
+    count, lines = len(edit.lines), _line_list(edit.lines)
+    facts = {
+        "path": path,
+        "replacements": count,
+        "lines": list(edit.lines),
+        "bytes": len(after.data),
+    }
     diff = unified_diff(path, plain_ends(reading.text), plain_ends(edit.text))
     return ToolResult(
-        output=f"Replaced {plural(count, 'place')} in {shown(path)} ({lines}).",
+        output=f"Replaced {plural(count, 'place')} in {shown(path)} ({lines})."
+        + "".join(f"\n[{note}]" for note in notes),
         structured=facts,
-        details={**facts, **({"diff": _valid(diff)} if diff else {})},
+        details={**facts, **({"diff": presentable(diff)} if diff else {})},
     )
 
 
-def _check(old: str, new: str) -> None:
-    if not old:
+def _replacements(
+    old: str | None, new: str | None, replace_all: bool, edits: Sequence[TextEdit] | None
+) -> list[Replacement]:
+    if (old is None) == (edits is None) or (old is None) != (new is None):
         raise ToolFailure(
-            "old_string is empty.",
+            "Give old_string and new_string, or edits, and not both.",
+            fix='For several: "edits": [{"old_string": "...", "new_string": "..."}].',
+            code="invalid_arguments",
+        )
+    if old is not None and new is not None:
+        wanted = [Replacement(old, new, replace_all)]
+    else:
+        wanted = [
+            Replacement(
+                item["old_string"], item["new_string"], item.get("replace_all", replace_all)
+            )
+            for item in edits or ()
+        ]
+    for index, item in enumerate(wanted):
+        _check(item, _name("old_string", index, wanted), _name("new_string", index, wanted))
+    return wanted
+
+
+def _check(item: Replacement, old: str, new: str) -> None:
+    if not item.old:
+        raise ToolFailure(
+            f"{old} is empty.",
             fix="Name the text to replace; use file_write for a whole file.",
             code="invalid_arguments",
         )
-    if plain_ends(old) == plain_ends(new):
+    if plain_ends(item.old) == plain_ends(item.new):
         raise ToolFailure(
-            "old_string and new_string are the same.",
+            f"{old} and {new} are the same.",
             fix="Nothing needs to be changed.",
             code="no_change",
         )
-    for text in (old, new):
+    for text in (item.old, item.new):
         encoded(text, "text")
 
 
-def _readings(path: str, data: bytes, encoding: str | None) -> tuple[bytes, list[_Reading]]:
-    """Return the file's mark, and the ways to read it, the likeliest first."""
-    if len(data) > MAX_BYTES:
-        raise ToolFailure(
-            f"{shown(path)} is larger than {size_text(MAX_BYTES)}.",
-            fix="Files of that size can't be edited with this tool.",
-            code="too_large",
-        )
-    if encoding is not None:
-        return b"", [_told(path, data, encoding)]
-    how = text_format(data[:PROBE])
-    if how is None:
-        raise ToolFailure(
-            f"{shown(path)} is a binary file ({binary_kind(data)}).",
-            fix="Only text can be edited.",
-            code="binary",
-        )
-    body = data[len(how.mark) :]
-    if how.wide:
-        return how.mark, [_told(path, body, how.encoding)]
-    try:
-        return how.mark, [_Reading(body.decode(), "utf-8", "strict", sure=True)]
-    except UnicodeDecodeError:
-        escaped = _Reading(
-            body.decode("utf-8", "surrogateescape"), "utf-8", "surrogateescape", sure=False
-        )
-        # file_read shows stray bytes as Latin-1, so that is how the old text may be written
-        as_shown = _Reading(body.decode("latin-1"), "latin-1", "strict", sure=False)
-        return how.mark, [escaped, as_shown]
-
-
-def _told(path: str, body: bytes, encoding: str) -> _Reading:
-    try:
-        name = codecs.lookup(encoding).name
-        text = body.decode(name)
-        same = text.encode(name) == body
-    except LookupError as error:
-        raise ToolFailure(
-            f"{encoding} is no encoding.", fix="For example latin-1.", code="invalid_arguments"
-        ) from error
-    except (UnicodeError, ValueError):
-        same = False
-    if not same:
-        raise ToolFailure(
-            f"{shown(path)} is not {encoding}: it would not stay the same.",
-            fix="Name another encoding.",
-            code="encoding",
-        )
-    return _Reading(text, name, "strict", sure=True)
+def _name(argument: str, index: int, wanted: Sequence[Replacement]) -> str:
+    return argument if len(wanted) == 1 else f"{argument} of edit {index + 1}"
 
 
 def _edited(
-    path: str, readings: list[_Reading], old: str, new: str, replace_all: bool
-) -> tuple[_Reading, Edit]:
+    path: str, readings: Sequence[Editable], wanted: Sequence[Replacement]
+) -> tuple[Editable, Edit]:
+    missing = 0
     for reading in readings:
         try:
-            return reading, replace_text(reading.text, old, new, replace_all=replace_all)
-        except NotFound:
-            continue
+            return reading, replace_texts(reading.text, wanted)
+        except NotFound as error:
+            missing = max(missing, error.edit)
         except Ambiguous as error:
             raise ToolFailure(
-                f"old_string is in {shown(path)} {len(error.lines)} times "
-                f"({_line_list(error.lines)}).",
+                f"{_name('old_string', error.edit, wanted)} is in {shown(path)} "
+                f"{len(error.lines)} times ({_line_list(error.lines)}).",
                 fix="Add lines around it so that it is there once, or set replace_all.",
                 code="several_matches",
                 lines=list(error.lines),
             ) from None
-    raise _no_match(path, readings[0].text, old)
+        except Overlapping as error:
+            one, other = sorted(error.edits)
+            raise ToolFailure(
+                f"Edits {one + 1} and {other + 1} want the same text of {shown(path)} "
+                f"(line {error.line}).",
+                fix="Make one edit of the two.",
+                code="overlapping_edits",
+                line=error.line,
+            ) from None
+    raise _no_match(
+        path, readings[0].text, wanted[missing].old, _name("old_string", missing, wanted)
+    )
 
 
-def _encoded(path: str, reading: _Reading, edit: Edit) -> bytes:
-    if not reading.sure and not edit.inserted.isascii():
-        raise ToolFailure(
-            f"{shown(path)} is not UTF-8, so it can't be told how to write the new text.",
-            fix="Name the file's encoding in `encoding`, or use ASCII.",
-            code="encoding",
-        )
-    try:
-        return edit.text.encode(reading.encoding, reading.errors)
-    except UnicodeEncodeError as error:
-        character = edit.text[error.start]
-        raise ToolFailure(
-            f"{reading.encoding} has no U+{ord(character):04X} {character!r}.",
-            fix="Use other characters.",
-            code="encoding",
-        ) from error
-
-
-def _no_match(path: str, text: str, old: str) -> ToolFailure:
+def _no_match(path: str, text: str, old: str, called: str) -> ToolFailure:
     plain, wanted = plain_ends(text), plain_ends(old)
-    near = nearest(plain, wanted)
+    near = nearest(plain, wanted, called=called)
     if near is None:
         return ToolFailure(
-            f"old_string is not in {shown(path)}, and nothing like it is.",
+            f"{called} is not in {shown(path)}, and nothing like it is.",
             fix="Read the file, then copy the text from it.",
             code="no_match",
         )
-    message = f"old_string is not in {shown(path)}. The nearest text begins at line {near.line}:"
+    message = f"{called} is not in {shown(path)}. The nearest text begins at line {near.line}:"
     differences = "".join(f"\n- {difference}" for difference in near.differences)
     return ToolFailure(
-        _valid(f"{message}\n{near.text}{differences}\n"),
+        presentable(f"{message}\n{near.text}{differences}\n"),
         fix="Copy the text from the file, without line numbers.",
         code="no_match",
         line=near.line,
@@ -222,8 +242,3 @@ def _line_list(lines: tuple[int, ...]) -> str:
     named = ", ".join(str(line) for line in lines[:_LINES_NAMED])
     rest = f" and {len(lines) - _LINES_NAMED} more" if len(lines) > _LINES_NAMED else ""
     return f"{'line' if len(lines) == 1 else 'lines'} {named}{rest}"
-
-
-def _valid(text: str) -> str:
-    """Return `text` with stray bytes replaced, so that it can be shown."""
-    return text.encode("utf-8", "replace").decode()

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard import (
+    Arg,
+    Image,
+    OutputLimits,
+    Text,
+    ToolContext,
+    ToolFailure,
+    ToolHelp,
+    ToolResult,
+    tool,
+)
+from pegboard_files.argument_names import PATH
 from pegboard_files.failing import path_errors
-from pegboard_files.line_page import LinePage, read_page
+from pegboard_files.line_page import LinePage, page_of, read_page
 from pegboard_files.lines import MAX_CHARS, ShownLine, numbered, page_notes, show_line
-from pegboard_files.names import plural, shown
+from pegboard_files.names import plural, shown, size_text
+from pegboard_files.notebook import MAX_BYTES, Notebook, parse_notebook
+from pegboard_files.pdf_text import read_pages
+from pegboard_files.seen import look_at, mark_seen
+from pegboard_files.text_format import PROBE, image_type
+
+MAX_IMAGE: Final = 5 << 20
 
 
 @tool(
@@ -16,23 +33,24 @@ from pegboard_files.names import plural, shown
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("read_file", "read", "view_file", "cat"),
+    aliases=("cat", "open_file", "read", "read_file", "read_text_file", "view", "view_file"),
     intents=(
         "(read|open|print|cat|view) {path:path}",
         "(read|show|open|print|cat|display|view) [me] [the] file {path:path}",
         "(what is|what's) in [the] file {path:path}",
         "[show] [me] [the] (content|contents|text) of [the] [file] {path:path}",
     ),
-    limits=OutputLimits(chars=64_000, keep="head"),
+    limits=OutputLimits(chars=64_000, keep="both"),
     help=ToolHelp(
-        when_to_use="To see a text file, or a part of it, with line numbers.",
+        when_to_use="To see a file, or a part of it: text, image, PDF, notebook.",
         examples=(
             '{"path": "README.md"}',
             '{"path": "server.log", "offset": 2001, "limit": 500}',
+            '{"path": "report.pdf", "pages": "4-6"}',
         ),
         failure_modes=(
             "not_found: names the files that are near",
-            "binary: the file is no text",
+            "binary: the file is neither text nor an image, a PDF or a notebook",
             "is_a_folder: use list_dir",
             "past_the_end: `offset` is larger than the number of lines",
         ),
@@ -40,24 +58,91 @@ from pegboard_files.names import plural, shown
 )
 async def file_read(
     ctx: ToolContext,
-    path: Annotated[str, Arg("Path of the file.", access="read", min_length=1)],
-    offset: Annotated[int, Arg("Number of the first line to show, from 1.", ge=1)] = 1,
-    limit: Annotated[int | None, Arg("Lines to show; 2000 unless told.", ge=1)] = None,
+    path: Annotated[str, Arg("Path of the file.", access="read", min_length=1, aliases=PATH)],
+    offset: Annotated[
+        int,
+        Arg(
+            "Number of the first line to show, from 1.",
+            ge=1,
+            aliases=("line", "line_start", "start", "start_line"),
+        ),
+    ] = 1,
+    limit: Annotated[
+        int | None,
+        Arg(
+            "Lines to show; 2000 unless told.",
+            ge=1,
+            aliases=("lines", "line_count", "max_lines", "num_lines"),
+        ),
+    ] = None,
+    pages: Annotated[
+        str | None,
+        Arg('Pages of a PDF, like "3", "2-5" or "7-"; the first 20 unless told.'),
+    ] = None,
 ) -> ToolResult:
-    """Read a text file and show its lines with numbers.
+    """Read a file: lines of text with numbers, an image, pages of a PDF, cells of a notebook.
 
     Long lines are clipped and long files come in pages; the end of the output says how to go on.
     """
+    sighting = await look_at(ctx, [path])
+    async with path_errors(ctx.sandbox, path):
+        start = await ctx.sandbox.read(path, limit=PROBE)
+        image = image_type(start)
+        if image is not None:
+            result = await _image(ctx, path, image)
+        elif start.startswith(b"%PDF-"):
+            result = await _pdf(ctx, path, pages)
+        else:
+            result = await _lines(ctx, path, offset, limit)
+    await mark_seen(ctx, sighting)
+    return result
+
+
+async def _image(ctx: ToolContext, path: str, media_type: str) -> ToolResult:
+    data = await ctx.sandbox.read(path, limit=MAX_IMAGE + 1)
+    if len(data) > MAX_IMAGE:
+        raise ToolFailure(
+            f"{shown(path)} is an image of more than {size_text(MAX_IMAGE)}, which models refuse.",
+            fix="Make it smaller.",
+            code="too_large",
+        )
+    name = shown(path.rpartition("/")[2])
+    blob = await ctx.blobs.put(data, media_type=media_type, name=name)
+    facts = {"path": path, "media_type": media_type, "size": len(data)}
+    return ToolResult(
+        output=[Text(f"{shown(path)}: {media_type}, {size_text(len(data))}"), Image(blob, name)],
+        structured={**facts, "blob": blob.to_dict()},
+        details=facts,
+    )
+
+
+async def _pdf(ctx: ToolContext, path: str, pages: str | None) -> ToolResult:
+    found = await read_pages(ctx.sandbox, path, pages)
+    facts = {
+        "path": path,
+        "media_type": "application/pdf",
+        "first_page": found.first,
+        "page_count": len(found.texts),
+        "total_pages": found.total,
+        "next_page": found.following,
+    }
+    return ToolResult(
+        output=found.text(), structured={**facts, "pages": list(found.texts)}, details=facts
+    )
+
+
+async def _lines(ctx: ToolContext, path: str, offset: int, limit: int | None) -> ToolResult:
     settings = ctx.plugin.config
     count = limit if limit is not None else settings.read_lines
-    async with path_errors(ctx.sandbox, path):
+    chars, notebook = settings.line_chars, None
+    if path.endswith(".ipynb"):
+        notebook = await _notebook(ctx, path)
+    if notebook is not None:
+        text = notebook.text()
+        page = page_of(text, first=offset, count=count, line_chars=chars, max_chars=MAX_CHARS)
+    else:
         page = await read_page(
-            ctx.sandbox,
-            path,
-            first=offset,
-            count=count,
-            line_chars=settings.line_chars,
-            max_chars=MAX_CHARS,
+            ctx.sandbox, path, first=offset, count=count, line_chars=chars, max_chars=MAX_CHARS
         )
     if not page.lines and offset > 1:
         raise ToolFailure(
@@ -65,8 +150,22 @@ async def file_read(
             fix="Choose a smaller offset.",
             code="past_the_end",
         )
-    lines = [show_line(line, chars=settings.line_chars) for line in page.lines]
-    return _result(path, page, lines)
+    lines = [show_line(line, chars=chars) for line in page.lines]
+    result = _result(path, page, lines)
+    if notebook is not None:
+        result.details["cells"] = len(notebook.cells)
+    return result
+
+
+async def _notebook(ctx: ToolContext, path: str) -> Notebook | None:
+    """Return the notebook in a file; None when it is none, and is shown as the text it is."""
+    data = await ctx.sandbox.read(path, limit=MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        return None
+    try:
+        return parse_notebook(path, data)
+    except ToolFailure:
+        return None
 
 
 def _result(path: str, page: LinePage, lines: list[ShownLine]) -> ToolResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard_files.argument_names import FOLDER, LIMIT
 from pegboard_files.failing import not_found, path_errors
 from pegboard_files.finding import find_files
 from pegboard_files.globs import compile_globs
@@ -16,7 +17,7 @@ from pegboard_files.names import plural, shown
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("glob", "find_files", "find"),
+    aliases=("find", "find_files", "find_by_name", "glob", "file_search", "search_file"),
     intents=(
         "(find|list|show) [me] [all] [the] [files] {pattern:glob} [files] "
         "[(in|under|below) [the] [folder|directory] {path:path}]",
@@ -41,11 +42,23 @@ async def glob_search(
             "`*` and `?` stay within one name, `**` crosses folders, `[abc]` is one character, "
             "`{a,b}` a choice; relative to `path`. `*.py` looks only in `path` itself, "
             "`**/*.py` everywhere below.",
+            aliases=("glob", "glob_pattern", "query"),
         ),
     ],
-    path: Annotated[str, Arg("The folder to look in.", access="read", min_length=1)] = ".",
-    limit: Annotated[int, Arg("Paths to return at most.", ge=1, le=5000)] = 200,
-    gitignore: Annotated[bool, Arg("Leave out what .gitignore files name.")] = False,
+    path: Annotated[
+        str,
+        Arg(
+            "The folder to look in.",
+            access="read",
+            min_length=1,
+            aliases=FOLDER,
+        ),
+    ] = ".",
+    limit: Annotated[int, Arg("Paths to return at most.", ge=1, le=5000, aliases=LIMIT)] = 200,
+    gitignore: Annotated[
+        bool,
+        Arg("Leave out what .gitignore files name.", aliases=("respect_git_ignore",)),
+    ] = False,
 ) -> ToolResult:
     """Find files whose path matches a pattern, sorted by path.
 
@@ -62,15 +75,15 @@ async def glob_search(
                 f"{shown(path)} is not a folder.", fix="Name a folder.", code="not_a_folder"
             )
         found = await find_files(ctx.sandbox, path, globs, limit=limit, ignore=gitignore)
-    lines = [shown(item.path) for item in found.files]
+    lines = [shown(item) for item in found.paths]
     if not lines:
         lines.append(f"[no file matches {pattern}{_hint(pattern)}]")
     if found.more:
         lines.append(f"[more than {plural(limit, 'file')} match; narrow the pattern]")
     return ToolResult(
         output="\n".join(lines),
-        structured={"paths": [item.path for item in found.files], "more": found.more},
-        details={"count": len(found.files), "more": found.more},
+        structured={"paths": list(found.paths), "more": found.more},
+        details={"count": len(found.paths), "more": found.more},
     )
 
 

@@ -15,6 +15,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
+from pegboard_files.argument_names import FOLDER, LIMIT
 from pegboard_files.failing import path_errors
 from pegboard_files.names import plural, shown, size_text
 
@@ -26,7 +27,7 @@ MAX_DEPTH: Final = 10
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("ls", "list_directory", "list_files"),
+    aliases=("ls", "list_directory", "list_files", "list_folder", "listdir"),
     intents=(
         "list [me] [all] [the] files [(in|of|under) [the] [folder|directory] {path:path}]",
         "list [the] [current] (folder|directory) [{path:path}]",
@@ -35,7 +36,7 @@ MAX_DEPTH: Final = 10
         "(what files are|which files are) (here|there)",
         "show [me] [the] (folder|directory) {path:path}",
     ),
-    limits=OutputLimits(chars=30_000, keep="head"),
+    limits=OutputLimits(chars=30_000, keep="both"),
     help=ToolHelp(
         when_to_use="To see what a folder holds. To find files by name, use glob_search.",
         examples=("{}", '{"path": "src", "depth": 2}'),
@@ -45,10 +46,22 @@ MAX_DEPTH: Final = 10
 async def list_dir(
     ctx: ToolContext,
     path: Annotated[
-        str, Arg('The folder; "." is the workspace.', access="read", min_length=1)
+        str,
+        Arg(
+            'The folder; "." is the workspace.',
+            access="read",
+            min_length=1,
+            aliases=FOLDER,
+        ),
     ] = ".",
-    depth: Annotated[int, Arg("How many levels to show.", ge=1, le=MAX_DEPTH)] = 1,
-    limit: Annotated[int, Arg("Entries to show at most.", ge=1, le=5000)] = 1000,
+    depth: Annotated[
+        int,
+        Arg("How many levels to show.", ge=1, le=MAX_DEPTH, aliases=("max_depth", "levels")),
+    ] = 1,
+    limit: Annotated[
+        int,
+        Arg("Entries to show at most.", ge=1, le=5000, aliases=("max_entries", *LIMIT)),
+    ] = 1000,
 ) -> ToolResult:
     """List the entries of a folder: folders end in `/`, links in `@`, files have their size."""
     listing = _Listing(ctx.sandbox, depth, limit)

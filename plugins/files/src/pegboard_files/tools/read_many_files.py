@@ -16,12 +16,14 @@ from pegboard import (
     ToolResult,
     tool,
 )
+from pegboard_files.argument_names import PATHS
 from pegboard_files.failing import path_errors
 from pegboard_files.finding import find_files
 from pegboard_files.globs import compile_globs, is_glob
 from pegboard_files.line_page import read_page
 from pegboard_files.lines import MAX_CHARS, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown
+from pegboard_files.seen import look_at, mark_seen
 
 MAX_FILES: Final = 100
 _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
@@ -32,8 +34,9 @@ _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
     category="file",
     capability="orch:read",
     audience="owner",
+    aliases=("read_files", "read_multiple_files", "batch_read"),
     intents=("read [all] [the] files {paths:glob}", "read all [the] [files] {paths:glob} [files]"),
-    limits=OutputLimits(chars=64_000, keep="head"),
+    limits=OutputLimits(chars=64_000, keep="both"),
     help=ToolHelp(
         when_to_use="To see several files at once, by path or by pattern.",
         examples=('{"paths": ["README.md", "src/**/*.py"]}',),
@@ -49,6 +52,7 @@ async def read_many_files(
             access="read",
             min_length=1,
             max_length=MAX_FILES,
+            aliases=PATHS,
         ),
     ],
 ) -> ToolResult:
@@ -93,7 +97,7 @@ async def _expanded(sandbox: Sandbox, paths: Sequence[str]) -> tuple[list[str], 
             sandbox, ".", compile_globs(path), limit=MAX_FILES + 1, ignore=False
         )
         # a pattern without a match is told like a missing file
-        names.update(dict.fromkeys([item.path for item in found.files] or [path]))
+        names.update(dict.fromkeys(found.paths or [path]))
     return list(names)[:MAX_FILES], len(names) > MAX_FILES
 
 
@@ -106,6 +110,7 @@ async def _exists(sandbox: Sandbox, path: str) -> bool:
 
 async def _one(ctx: ToolContext, path: str, room: int) -> tuple[str, dict[str, Any]]:
     settings = ctx.plugin.config
+    sighting = await look_at(ctx, [path])
     try:
         async with path_errors(ctx.sandbox, path):
             page = await read_page(
@@ -120,6 +125,7 @@ async def _one(ctx: ToolContext, path: str, room: int) -> tuple[str, dict[str, A
         return f"Error: {error.message}{f' {error.fix}' if error.fix else ''}", {
             "error": error.message
         }
+    await mark_seen(ctx, sighting)
     lines = [show_line(line, chars=settings.line_chars) for line in page.lines]
     body = [numbered(number, line.text) for number, line in enumerate(lines, 1)]
     notes = [f"[{note}]" for note in page_notes(page, lines)]
