@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import anyio
+from container_image import settings, why_not
 from pegboard_sandbox_bubblewrap.config import BubblewrapSettings
 from pegboard_sandbox_bubblewrap.landlock_sandbox import LandlockBackend
 from pegboard_sandbox_bubblewrap.sandbox import BubblewrapBackend
+from pegboard_sandbox_docker.sandbox import DockerBackend
 from pegboard_sandbox_local.sandbox import LocalBackend
 
 from pegboard import SandboxBackend, SandboxSpec
@@ -27,9 +29,9 @@ BACKENDS: dict[str, SandboxBackend] = {
 }
 
 
-async def figures(folder: Path) -> dict[str, Probed]:
+async def figures(folder: Path, backends: dict[str, SandboxBackend]) -> dict[str, Probed]:
     found = {}
-    for number, (name, backend) in enumerate(BACKENDS.items()):
+    for number, (name, backend) in enumerate(backends.items()):
         own = folder / str(number)
         (own / "ws").mkdir(parents=True)
         spec = SandboxSpec(workspace=own / "ws", grants=python_grants())
@@ -40,5 +42,7 @@ async def figures(folder: Path) -> dict[str, Probed]:
 
 
 if __name__ == "__main__":
-    tried = anyio.run(figures, Path(sys.argv[1]))
+    if why_not() is None:
+        BACKENDS["docker (podman)"] = DockerBackend(settings())
+    tried = anyio.run(figures, Path(sys.argv[1]), BACKENDS)
     print(json.dumps({name: dict(probed.ended) for name, probed in tried.items()}))

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-USER: Final = 65534
+USER: Final = 60_999
+NAME: Final = "somebody"
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
 
@@ -27,7 +28,7 @@ def why_not() -> str | None:
 
 
 def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run this Python as the user nobody, with a home in `folder`.
+    """Run this Python as a user that the machine does not have, with a home in `folder`.
 
     What it needs is opened to it in a mount namespace of its own; the machine is not changed.
 
@@ -44,6 +45,7 @@ def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedP
         [
             "set -e",
             *_openings(folder / "stash"),
+            *_login(folder, home),
             f"exec {drop} {shlex.join([sys.executable, *arguments])}",
         ]
     )
@@ -56,12 +58,21 @@ def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedP
             "TMPDIR": str(folder),
             "LANG": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "STORAGE_DRIVER": "overlay",  # else Podman copies the image for each container
             **{name: os.environ[name] for name in ("PEGBOARD_CI",) if name in os.environ},
         },
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def _login(folder: Path, home: Path) -> list[str]:
+    """Return the command that gives the user a shell and that home, as far as logins look."""
+    accounts = Path("/etc/passwd").read_text().splitlines()
+    own = f"{NAME}:x:{USER}:{USER}::{home}:/bin/sh"
+    (folder / "passwd").write_text("\n".join([*accounts, own, ""]))
+    return [f"mount --bind {shlex.quote(str(folder / 'passwd'))} /etc/passwd"]
 
 
 def _openings(stashes: Path) -> list[str]:

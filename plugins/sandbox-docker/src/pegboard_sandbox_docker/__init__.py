@@ -1,0 +1,1 @@
+"""The sandbox whose commands run in containers of Docker or Podman."""

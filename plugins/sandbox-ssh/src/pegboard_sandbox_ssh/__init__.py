@@ -1,0 +1,1 @@
+"""The sandbox on another machine, over SSH."""
