@@ -158,6 +158,18 @@ def test_a_guest_sees_nothing_that_the_operator_has_not_listed(pegboard) -> None
     assert allowed.stdout == "[echo text=a] (text from outside)\na\n", allowed.stderr
 
 
+def test_a_store_that_can_not_be_opened_is_what_went_wrong_and_nothing_else(pegboard) -> None:
+    assert pegboard.run("ask", "/echo text=a").returncode == 0
+    store = pegboard.home / "state" / "pegboard.db"
+    for file in store.parent.glob("pegboard.db*"):
+        file.unlink()
+    store.write_bytes(b"not a store" * 1_000)
+    done = pegboard.run("ask", "/echo text=a")
+    assert done.returncode == 1
+    assert "store" in done.stderr
+    assert "Cancelled" not in done.stderr
+
+
 @pytest.mark.both_ways
 def test_quiet_leaves_the_answer(pegboard) -> None:
     done = pegboard.run("ask", "-q", "/echo text=x")

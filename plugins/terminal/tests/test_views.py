@@ -14,6 +14,7 @@ from pegboard.contracts.stream import (
     StepStarted,
     TextRestarted,
     TextStreamed,
+    ThinkingStreamed,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -137,6 +138,62 @@ def test_an_answer_that_begins_again_is_announced() -> None:
     case.view.reply("Whole")
     assert case.out.getvalue() == "Half\nWhole\n"
     assert "begins again" in case.err.getvalue()
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_does_not_count_is_never_left_unmarked(quiet: bool) -> None:
+    case = Case(out=True, err=True, quiet=quiet)
+    case.view.show(TextStreamed(text="Half"))
+    case.view.show(TextRestarted(provider="b"))
+    assert "does not count" in case.err.getvalue()
+
+
+def test_in_a_pipe_only_the_answer_that_counts_is_written() -> None:
+    case = Case(out=False, err=False)
+    case.view.show(TextStreamed(text="Half"))
+    case.view.show(TextRestarted(provider="b"))
+    case.view.show(TextStreamed(text="Whole"))
+    case.view.reply("Whole")
+    assert (case.out.getvalue(), case.err.getvalue()) == ("Whole\n", "")
+
+
+def test_reasoning_is_shown_line_by_line_apart_from_the_answer() -> None:
+    case = Case(out=True, err=True)
+    case.view.show(StepStarted(step=1))
+    for piece in ("Let me", " see.\n\nTwo and", " two\x1b[2J"):
+        case.view.show(ThinkingStreamed(text=piece))
+    assert case.err.getvalue() == "Let me see.\n"
+    case.view.show(TextStreamed(text="Four."))
+    case.view.end(TurnOutcome(text="Four."))
+    assert case.err.getvalue() == "Let me see.\nTwo and two␛[2J\n"
+    assert case.out.getvalue() == "Four.\n"
+
+
+def test_reasoning_before_a_call_stands_before_it() -> None:
+    case = Case(out=True, err=True)
+    case.view.show(ThinkingStreamed(text="I look."))
+    case.call()
+    first, second = case.err.getvalue().splitlines()
+    assert first == "I look."
+    assert "file_read" in second
+
+
+@pytest.mark.parametrize(("err", "quiet"), [(False, False), (True, True)])
+def test_reasoning_is_neither_in_a_pipe_nor_where_only_answers_are_wanted(
+    err: bool, quiet: bool
+) -> None:
+    case = Case(out=err, err=err, quiet=quiet)
+    case.view.show(ThinkingStreamed(text="Hm.\nHm"))
+    case.view.reply("Four.")
+    case.view.end(TurnOutcome(text="Four."))
+    assert case.err.getvalue() == ""
+
+
+def test_reasoning_that_does_not_count_is_marked_as_well() -> None:
+    case = Case(out=True, err=True)
+    case.view.show(ThinkingStreamed(text="Hm.\n"))
+    case.view.show(TextRestarted(provider="b"))
+    assert "does not count" in case.err.getvalue()
 
 
 @pytest.mark.anyio

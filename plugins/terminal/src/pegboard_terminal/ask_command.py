@@ -89,6 +89,11 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @click.option("--provider", metavar="NAME", help="The provider to ask.")
 @click.option("--model", metavar="NAME", help="The provider's model.")
+@click.option(
+    "--effort",
+    type=click.Choice(["low", "medium", "high"]),
+    help="How much the model thinks before it answers.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the answer and errors only.")
 @click.pass_context
 def ask(
@@ -100,11 +105,12 @@ def ask(
     workspace: Path | None,
     provider: str | None,
     model: str | None,
+    effort: str | None,
     quiet: bool,
 ) -> None:
     """Read the question, run it, and end with its exit code."""
     session: CommandSession = ctx.obj
-    choose_model(session, provider, model)
+    choose_model(session, provider, model, effort)
     question = Question(
         text=read_request(text, sys.stdin, note=lambda line: click.echo(f"! {line}", err=True)),
         workspace=workspace,

@@ -56,6 +56,7 @@ class TerminalChannel:
             live_reply=attended,
             slash_commands=slash_commands,
             streaming=True,
+            retract=True,  # it says that what was written does not count
         )
         self.last: TurnOutcome | None = None
         self._view = view
@@ -109,9 +110,10 @@ class TerminalChannel:
             tasks.cancel_scope.cancel()
         if self._reader_gone:
             raise BrokenPipeError
-        self._view.end(outcome)
-        if refused is not None:
+        if refused is not None:  # there was no turn, so none was cancelled
+            self._view.end(TurnOutcome(text="", status="failed"))
             raise refused
+        self._view.end(outcome)
         return outcome
 
     def takes(self, chat: str) -> bool:

@@ -35,6 +35,11 @@ _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
 @click.option("--provider", metavar="NAME", help="The provider to ask.")
 @click.option("--model", metavar="NAME", help="The provider's model.")
 @click.option(
+    "--effort",
+    type=click.Choice(["low", "medium", "high"]),
+    help="How much the model thinks before it answers.",
+)
+@click.option(
     "--resume",
     metavar="[ID]",
     is_flag=False,
@@ -48,6 +53,7 @@ def chat(
     workspace: Path | None,
     provider: str | None,
     model: str | None,
+    effort: str | None,
     resume: str | None,
 ) -> None:
     """Talk to the agent.
@@ -56,7 +62,7 @@ def chat(
     standard input is a pipe, each of its lines is a message, and the exit code is that of the last.
     """
     session: CommandSession = ctx.obj
-    choose_model(session, provider, model)
+    choose_model(session, provider, model, effort)
     last = session.run(partial(_talk, session, workspace, resume))
     if last is not None:
         ctx.exit(exit_code(last))

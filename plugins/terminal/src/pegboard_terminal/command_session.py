@@ -34,8 +34,14 @@ class CommandSession(Protocol):
         ...
 
 
-def choose_model(session: CommandSession, provider: str | None, model: str | None) -> None:
+def choose_model(
+    session: CommandSession, provider: str | None, model: str | None, effort: str | None
+) -> None:
     """Let the options of this run win over every configuration file."""
-    for key, value in (("agent.provider", provider), ("agent.model", model)):
+    for key, value in (
+        ("agent.provider", provider),
+        ("agent.model", model),
+        ("agent.effort", effort),
+    ):
         if value:
             session.overrides[key] = value

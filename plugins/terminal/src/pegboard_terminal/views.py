@@ -73,8 +73,8 @@ class _Running:
 class TextView:
     """Answers on standard output, calls and notices on standard error.
 
-    In a terminal text appears as it comes and a spinner tells what runs and for how long; in a pipe
-    only the finished reply is written.
+    In a terminal text appears as it comes, reasoning line by line, and a spinner tells what runs
+    and for how long; in a pipe only the finished reply is written.
 
     Args:
         screen: Where to write.
@@ -92,6 +92,8 @@ class TextView:
         self._waiting: float | None = None
         self._paused = False
         self._streamed = ""
+        self._thought = ""
+        self._has_thought = False
         self._replied = False
         self._frames = screen.sign(_FRAMES, _PLAIN_FRAMES)
         self._tick = screen.sign("✓", "ok")
@@ -99,6 +101,7 @@ class TextView:
         self._shows: dict[str, Callable[[Any], None]] = {
             "step_started": lambda _: self._step(),
             "text": self._text,
+            "thinking": self._think,
             "restart": lambda _: self._restart(),
             "tool_started": self._tool_started,
             "tool_progress": self._tool_progress,
@@ -116,6 +119,7 @@ class TextView:
     def begin(self) -> None:
         """Forget the last turn; the model is thinking from now on."""
         self._streamed = ""
+        self._thought, self._has_thought = "", False
         self._replied = False
         self._waiting = self._now()
 
@@ -182,23 +186,44 @@ class TextView:
 
     def _step(self) -> None:
         # text before a call is no part of the reply; the next step's text begins a line of its own
+        self._end_thought()
         self._screen.end_text()
-        self._streamed = ""
+        self._streamed, self._has_thought = "", False
         self._waiting = self._now()
 
+    def _think(self, event: Any) -> None:
+        if self._quiet or not self._screen.live:
+            return
+        *lines, self._thought = f"{self._thought}{event.text}".split("\n")
+        for line in filter(str.strip, lines):
+            self._has_thought = True
+            self._screen.line(line, "faint")
+
+    def _end_thought(self) -> None:
+        """Write the last line of the reasoning, which nothing ended."""
+        rest, self._thought = self._thought, ""
+        if rest.strip():
+            self._has_thought = True
+            self._screen.line(rest, "faint")
+
     def _text(self, event: Any) -> None:
+        self._end_thought()
         self._waiting = None
         if self._screen.out_is_terminal:
             self._screen.text(event.text)
             self._streamed += event.text
 
     def _restart(self) -> None:
-        if self._streamed:
+        self._end_thought()
+        if self._streamed or self._has_thought:
             self._screen.end_text()
-            self.note("The answer begins again.")
-        self._streamed = ""
+            # also when quiet: else two answers stand there as one
+            self._screen.line("The text above does not count: the answer begins again.", "warn")
+        self._streamed, self._has_thought = "", False
+        self._waiting = self._now()
 
     def _tool_started(self, event: Any) -> None:
+        self._end_thought()
         self._waiting = None
         self._running[event.call] = _Running(call_line(event.name, event.arguments), self._now())
 
@@ -221,6 +246,7 @@ class TextView:
         self._screen.line(f"{line}  {event.error}: {reason}", "bad", mark=self._cross)
 
     def _rest(self) -> None:
+        self._end_thought()
         self._running.clear()
         self._waiting = None
         self._screen.clear_status()

@@ -1,0 +1,1 @@
+"""A provider that runs a model on this machine."""
