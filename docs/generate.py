@@ -27,6 +27,7 @@ from pegboard.contracts import (
     errors,
     hook_events,
     hookspecs,
+    process,
     provider,
     sandbox,
     storage,
@@ -117,6 +118,7 @@ def sandboxes_page() -> str:
         *(sandbox.SandboxBackend, sandbox.SandboxInfo, sandbox.SandboxSpec, sandbox.Grant),
         *(sandbox.Sandbox, sandbox.SandboxReport, sandbox.FileStat, sandbox.Command),
         *(sandbox.Completed, sandbox.Captured),
+        *(process.StartsProcesses, process.Process, process.Output, process.TerminalSize),
     )
     return "\n\n".join(
         [
@@ -127,6 +129,8 @@ def sandboxes_page() -> str:
             "without importing. `pegboard plugins new NAME --kind sandbox` renders a tested one.",
             "## The contract",
             *(_any_class(kind) for kind in contract),
+            "`pegboard.start_process(sandbox, command, terminal=...)` starts a command where "
+            "`info.abilities` says that this can be done, and refuses it elsewhere.",
             "## The module `pegboard.sandboxes`",
             inspect.cleandoc(sandboxes.__doc__ or ""),
             "\n".join(_public(sandboxes)),
@@ -161,7 +165,11 @@ def commands_page() -> str:
     """Return the page of the command line, from its own help."""
     from pegboard.cli.root import root as cli
 
-    parts = ["# Commands", "`pegboard ask` and `pegboard chat` come with the plugin `terminal`."]
+    parts = [
+        "# Commands",
+        "`pegboard ask` and `pegboard chat` come with the plugin `terminal`, `pegboard undo` with "
+        "`files`.",
+    ]
     with click.Context(cli, info_name="pegboard") as root:
         parts += _command(cli, root, core_only=True)
     return "\n\n".join(parts)

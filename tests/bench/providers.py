@@ -22,6 +22,8 @@ MODULES = (
     "pegboard_provider_openai.responses",
     "pegboard_provider_anthropic.provider",
     "pegboard_provider_gemini.provider",
+    "pegboard_provider_local.provider",
+    "pegboard_provider_scripted.provider",
 )
 """What a host imports to ask a model: each provider, without the model of its settings."""
 EVENTS = 10_000

@@ -25,6 +25,7 @@ GROUPS = (
     "dialects",
     "dispatch",
     "engine",
+    "files",
     "providers",
     "registry",
     "sandbox",

@@ -1,8 +1,10 @@
-"""A command in bubblewrap against bwrap itself, started with the same arguments."""
+"""Commands in bubblewrap: against bwrap itself, and what a flood of output costs in memory."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +22,42 @@ from pegboard import Command, SandboxSpec
 
 ROUNDS = 150
 COMMAND = Command(argv=("true",))
+MOST_MB = 64.0
+"""What a flood may take; the machine's speed has no part in it."""
+FLOODS = {
+    "stopped at the cap, of memory": 'run(Command(argv=("yes",)))',
+    "1 GB, of memory": "run(GIGABYTE)",
+    "1 GB in the background, of memory": "started(GIGABYTE)",
+}
+FLOOD = """
+import anyio, json, sys
+from pathlib import Path
+from pegboard import Command, SandboxSpec, start_process
+from pegboard_sandbox_bubblewrap.sandbox import BubblewrapBackend
+
+GIGABYTE = Command(argv=("head", "-c", "1000000000", "/dev/zero"), max_output=2_000_000_000)
+
+def peak():  # of this program alone: what getrusage says begins with that of who started it
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+async def main():
+    box = await BubblewrapBackend().open(SandboxSpec(workspace=Path(sys.argv[1])))
+    run = box.run
+
+    async def started(command):
+        process = await start_process(box, command)
+        return await process.wait()
+
+    await started(Command(argv=("true",)))
+    before = peak()
+    done = await {flood}
+    assert done.stdout.omitted > 100_000_000, done
+    print(json.dumps(peak() - before))
+    await box.aclose()
+
+anyio.run(main)
+"""
 
 
 def measure(row: Any, peers_python: Any) -> Iterator[Any]:
@@ -28,6 +66,21 @@ def measure(row: Any, peers_python: Any) -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         anyio.run(_measure, Path(folder), result)
     yield result
+    for name, flood in FLOODS.items():
+        result = row(f"a flood {name}", "MB", 1.0, f"{MOST_MB:g} MB")
+        result.ours.append(_grown_mb(flood))
+        result.reference.append(MOST_MB)
+        yield result
+
+
+def _grown_mb(flood: str) -> float:
+    """Return by how many megabytes a host grows while a command floods it."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = FLOOD.replace("{flood}", flood)
+        ran = subprocess.run(
+            [sys.executable, "-c", program, folder], capture_output=True, text=True, check=True
+        )
+    return float(json.loads(ran.stdout))
 
 
 async def _measure(folder: Path, result: Any) -> None:
