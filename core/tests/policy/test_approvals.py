@@ -10,7 +10,7 @@ from pegboard.contracts.caller import Caller
 from pegboard.contracts.effects import Access, EffectsBy
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.contracts.verdict import Ask, Outcome
-from pegboard.policy.approvals import can_be_asked, is_lasting, ruled, shown_call
+from pegboard.policy.approvals import can_be_asked, decisive, is_lasting, ruled, shown_call
 from pegboard.policy.decide import ALLOWED, Gate, decide
 from pegboard.policy.rules import read_rules
 from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
@@ -148,6 +148,13 @@ def test_a_verdict_of_a_rule_does_not_depend_on_where_it_is_asked():
     (rule,) = read_rules([{"action": "ask"}])
     assert ruled(rule, tool(), can_be_asked=True).outcome is Outcome.ASK
     assert ruled(rule, tool(), can_be_asked=False).outcome is Outcome.DENY
+
+
+def test_a_yes_depends_on_all_arguments_but_remarks():
+    given = {"to": "ann", "why": "she asked", "label": "x"}
+    assert decisive(tool(), given) == given
+    assert decisive(tool(remarks=("why", "label")), given) == {"to": "ann"}
+    assert decisive(tool(remarks=("why",)), {"to": "ann"}) == {"to": "ann"}
 
 
 def test_a_person_is_shown_the_whole_call():

@@ -22,7 +22,21 @@ def used(*calls: tuple[int, float | None]) -> list[Used]:
             "The budget of this run is used up: 100 tokens (120 used).",
             "pegboard config set budgets.tokens_per_run 240",
         ),
+        (
+            {"tokens_per_run": 100},
+            "run",
+            [(100, None)],
+            "The budget of this run is used up: 100 tokens (100 used).",
+            "pegboard config set budgets.tokens_per_run 200",
+        ),
         ({"cost_per_day": 1}, "day", [(5, 0.99)], None, None),
+        (
+            {"cost_per_day": 1},
+            "day",
+            [(5, 0.5), (5, 0.5)],
+            "The budget of 24 hours is used up: $1.00 ($1.00 used).",
+            "pegboard config set budgets.cost_per_day 2",
+        ),
         (
             {"cost_per_day": 1},
             "day",
@@ -51,6 +65,22 @@ def test_a_budget_that_is_used_up_is_named_with_what_raises_it(
 ) -> None:
     error = spent_out(BudgetSettings.from_settings(settings), scope, used(*calls), disclosed=True)
     assert (error and error.message, error and error.fix) == (says, fix)
+
+
+@pytest.mark.parametrize(
+    ("settings", "scopes"),
+    [
+        ({}, ()),
+        ({"unpriced": "allow"}, ()),
+        ({"tokens_per_day": 5}, ("day",)),
+        ({"cost_per_conversation": 5.0}, ("conversation",)),
+        ({"cost_per_day": 5.0, "tokens_per_run": 5}, ("run", "day")),
+    ],
+)
+def test_a_scope_counts_when_it_has_a_budget_of_tokens_or_of_money(
+    settings: dict[str, object], scopes: tuple[str, ...]
+) -> None:
+    assert BudgetSettings.from_settings(settings).scopes == scopes
 
 
 @pytest.mark.parametrize(

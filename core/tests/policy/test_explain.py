@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from pegboard.contracts.caller import Caller, ToolFilter
-from pegboard.contracts.effects import EffectsBy
+from pegboard.contracts.effects import Access, EffectsBy
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
 from pegboard.contracts.verdict import Outcome
 from pegboard.policy.authority import RULES
@@ -28,6 +28,8 @@ from pegboard.policy.explain import (
 )
 from pegboard.policy.filters import CHAIN
 from pegboard.policy.profiles import resolve
+from pegboard.policy.rule_match import Call
+from pegboard.policy.rules import read_rules
 from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 
 OPERATOR = Caller(trust="operator", origin="person", attended=True)
@@ -213,3 +215,28 @@ def test_a_profile_is_told_with_what_follows_from_it(autonomy, wanted, unwanted)
     text = "\n".join(profile_facts(resolve(autonomy)))
     assert all(words in text for words in wanted), text
     assert not any(words in text for words in unwanted), text
+
+
+EITHER = EffectsBy("action", {"read": frozenset({"read"}), "write": frozenset({"fs_write"})})
+
+
+def call_of(asked, effect, **arguments):
+    return Call(tool=asked, access=(Access(effect, ""),), arguments=arguments)
+
+
+def test_one_call_is_looked_at_by_its_own_effects():
+    asked = tool(["read", "fs_write"], effects_by=EITHER)
+    worker = OPERATOR.narrow(classes=["read_only"])
+    reads = looked_at(OPEN_POLICY, worker, asked, call=call_of(asked, "read", action="read"))
+    writes = looked_at(OPEN_POLICY, worker, asked, call=call_of(asked, "fs_write", action="write"))
+    assert reads[-1].verdict is None and len(reads) == len(LOOKED_AT)
+    assert writes[-1].rule == "policy" and writes[-1].verdict is not None
+
+
+def test_one_call_is_looked_at_by_rules_about_its_arguments():
+    rules = read_rules([{"action": "deny", "arguments": {"to": "*.example.org"}}])
+    policy, asked = PolicySnapshot(rules=rules), tool()
+    for to, decided in (("a.example.org", True), ("a.example.com", False)):
+        last = looked_at(policy, OPERATOR, asked, call=call_of(asked, "read", to=to))[-1]
+        assert (last.rule, last.verdict is not None) == (OWN_RULES, decided)
+    assert looked_at(policy, OPERATOR, asked)[-1].verdict is None

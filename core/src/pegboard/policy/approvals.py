@@ -64,8 +64,6 @@ def ruled(rule: Rule, tool: RegisteredTool, *, can_be_asked: bool) -> Verdict:
 def decisive(tool: RegisteredTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a person's yes to a call depends on: its arguments without remarks about it."""
     remarks = tool.spec.remarks
-    if not remarks:
-        return arguments
     return {name: value for name, value in arguments.items() if name not in remarks}
 
 

@@ -49,10 +49,10 @@ class BudgetSettings:
     unpriced: Literal["stop", "allow"] = "stop"
 
     @classmethod
-    def from_settings(cls, budgets: Mapping[str, Any] | None = None) -> BudgetSettings:
+    def from_settings(cls, budgets: Mapping[str, Any]) -> BudgetSettings:
         """Read the section `[budgets]` of the configuration."""
-        given = budgets or {}
-        return cls(**{item.name: given[item.name] for item in fields(cls) if item.name in given})
+        names = [item.name for item in fields(cls)]
+        return cls(**{name: budgets[name] for name in names if name in budgets})
 
     def of(self, scope: Scope) -> tuple[int, float]:
         """Return the tokens and the dollars of a scope; 0 = no budget."""

@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 from typing import Final, Literal
 
 from pegboard.policy.inner_commands import InnerCommand, inner_commands
@@ -46,11 +47,22 @@ _BOMB: Final = re.compile(
 )
 """Both are bounded in each part: the time they take must not grow as the square of the source."""
 _DISK: Final = re.compile(
-    r"/dev/(?:[shvx]v?d[a-z]\d*|nvme\d.*|mmcblk\d.*|r?disk\d.*|mapper/.+|md\d.*|dm-\d+|mem|kmem|port)"
+    r"/dev/(?:[shvx]v?d[a-z]\d*|nvme\d.*|mmcblk\d.*|r?disk\d.*|mapper/.+|disk/.+|md\d.*|dm-\d+|mem|kmem|port)"
 )
 _MAKERS: Final = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|newfs(?:_.+)?")
+_TRIES: Final = re.compile(r"mke2fs|mkfs\.(?:ext\d|ntfs)|wipefs")
+"""Those of which `-n` only says what they would do; to others it is a name, or a size."""
+_FIND_OPTION: Final = re.compile(r"--|-[EHLPXdsx]+|-[DO]\S*")
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _ENDS: Final = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _SYSTEMCTL: Final = frozenset({"poweroff", "reboot", "halt", "kexec", "emergency", "rescue"})
+_ASKS: Final = frozenset({"--help", "--version"})
+_STDIN: Final = re.compile(r"--stdin|-[^CDRSTUacghprtu-]*S.*", re.DOTALL)
+_SUDO_VALUE: Final = re.compile(
+    r"-[^CDRTUacghprtu-]*[CDRTUacghprtu]"
+    r"|--(?:user|group|prompt|host|chdir|chroot|role|type|other-user|close-from|command-timeout)"
+)
+"""Options of `sudo` whose value is the next word."""
 _BEFORE: Final = frozenset({"then", "do", "else", "if", "while", "until", "!", "sudo", "exec"})
 _UNKNOWN: Final = "*"
 
@@ -86,8 +98,8 @@ def _found(source: str | tuple[str, ...]) -> Kind | None:
             return "delete_root"
     found = inner_commands(source)
     commands = [*found.commands]
-    if found.unclear and isinstance(source, str):
-        commands += _roughly(source)
+    if found.unclear:
+        commands += _roughly(source if isinstance(source, str) else " ".join(source))
     for command in commands:
         for check in _CHECKS:
             kind = check(command)
@@ -112,9 +124,10 @@ def _deletes(command: InnerCommand) -> Kind | None:
         reaches = "--no-preserve-root" in arguments or any(map(_is_root, _operands(arguments)))
         return "delete_root" if reaches else None
     if program == "find":
-        starts = [item for item in arguments if not item.startswith("-")]
-        deletes = "-delete" in arguments or ("rm" in arguments and "-exec" in arguments)
-        return "delete_root" if deletes and any(map(_is_root, starts[:1])) else None
+        starts = takewhile(_is_operand, dropwhile(_FIND_OPTION.fullmatch, arguments))
+        runs = dropwhile(lambda item: item not in _FIND_RUNS, arguments)
+        deletes = "-delete" in arguments or "rm" in map(posixpath.basename, runs)
+        return "delete_root" if deletes and any(map(_is_root, starts)) else None
     return None
 
 
@@ -122,14 +135,13 @@ def _changes(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
     if program not in ("chmod", "chown", "chgrp") or not _recursive(arguments, "R"):
         return None
-    return "change_root" if any(map(_is_root, _operands(arguments)[1:])) else None
+    return "change_root" if any(map(_is_root, _operands(arguments))) else None
 
 
 def _writes(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
     if _MAKERS.fullmatch(program):
-        asks = {"--help", "-V", "--version", "-n", "--no-act"} & set(arguments)
-        return None if asks or not arguments else "make_file_system"
+        return None if _only_tells(program, arguments) else "make_file_system"
     targets = [_text(word) for sign, word in command.redirections if ">" in sign]
     if program == "dd":
         targets += [item[3:] for item in arguments if item.startswith("of=")]
@@ -140,21 +152,32 @@ def _writes(command: InnerCommand) -> Kind | None:
     return "overwrite_device" if any(map(_DISK.fullmatch, targets)) else None
 
 
+def _only_tells(program: str, arguments: list[str]) -> bool:
+    """Tell whether a program that makes file systems would make none."""
+    return (
+        arguments in ([], ["-V"])  # beside anything else it means to say more
+        or not _ASKS.isdisjoint(arguments)
+        or (not {"-n", "--no-act"}.isdisjoint(arguments) and bool(_TRIES.fullmatch(program)))
+    )
+
+
 def _kills(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
     if program == "killall5":
         return "kill_all"
-    # alone it is the number of a signal
-    if program == "kill" and len(arguments) > 1 and "-1" in arguments[1:]:
+    # what comes first is the number of a signal
+    if program == "kill" and "-1" in arguments[1:]:
         return "kill_all"
     return None
 
 
 def _shuts(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
+    if not _ASKS.isdisjoint(arguments):
+        return None
     first = next(iter(_operands(arguments)), "")
     ends = (
-        (program in _ENDS and "--help" not in arguments)
+        (program in _ENDS and "-c" not in arguments)  # it takes back what was planned
         or (program in ("init", "telinit") and first in ("0", "6"))
         or (program == "systemctl" and first in _SYSTEMCTL)
     )
@@ -165,11 +188,14 @@ def _guesses(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
     if program != "sudo":
         return None
-    for item in arguments:
-        if not item.startswith("-") or item == "--":
-            return None
-        if item == "--stdin" or (not item.startswith("--") and "S" in item):
+    rest = iter(arguments)
+    for item in rest:
+        if _STDIN.fullmatch(item):
             return "guess_password"
+        if _SUDO_VALUE.fullmatch(item):
+            next(rest, None)
+        elif _is_operand(item):
+            return None
     return None
 
 
@@ -188,36 +214,29 @@ def _text(word: Word) -> str:
     return "".join(_UNKNOWN if part is None else part for part in word.parts)
 
 
+def _is_operand(argument: str) -> bool:
+    return not argument.startswith("-")
+
+
+def _before_end(arguments: list[str]) -> list[str]:
+    """Return the arguments that may be options: those up to `--`."""
+    return list(takewhile(lambda item: item != "--", arguments))
+
+
 def _operands(arguments: list[str]) -> list[str]:
-    return list(_without_options(arguments))
-
-
-def _without_options(arguments: list[str]) -> Iterator[str]:
-    only_operands = False
-    for item in arguments:
-        if item == "--" and not only_operands:
-            only_operands = True
-        elif only_operands or not item.startswith("-"):
-            yield item
+    before = _before_end(arguments)
+    return [*filter(_is_operand, before), *arguments[len(before) + 1 :]]
 
 
 def _recursive(arguments: list[str], letters: str) -> bool:
-    for item in arguments:
-        if item == "--":
-            return False
-        if item == "--recursive":
-            return True
-        if re.fullmatch(rf"-\w*[{letters}]\w*", item):
-            return True
-    return False
+    pattern = re.compile(rf"--recursive|-[^\W{letters}]*[{letters}]\w*")
+    return any(map(pattern.fullmatch, _before_end(arguments)))
 
 
 def _is_root(path: str) -> bool:
     """Tell whether a path is a root, a folder of the system, or a home; or all that is in one."""
     if path.startswith("~"):
-        return path.count("/") == 0 or path.rstrip("/*.").count("/") == 0
-    if not path.startswith("/"):
-        return False
+        return "/" not in path.rstrip("/*.")
     place = posixpath.normpath(re.sub("/+", "/", path))
     if place in ("/", "/*", "/.*"):
         return True

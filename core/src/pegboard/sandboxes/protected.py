@@ -54,8 +54,8 @@ class Protection:
         places: Every one of `own` and `secrets` as a path.
     """
 
-    own: tuple[Parts, ...]
-    secrets: tuple[Parts, ...]
+    own: frozenset[Parts]
+    secrets: frozenset[Parts]
     objects: dict[tuple[int, int], tuple[Closed, Path]] = field(default_factory=dict)
     places: tuple[tuple[Closed, Path], ...] = ()
 
@@ -70,8 +70,8 @@ class Protection:
         for place in own:
             _add_object(objects, "own", place)
         return cls(
-            tuple(canon_parts(split(str(place))) for place in own),
-            tuple(canon_parts(split(str(place))) for place in secrets),
+            frozenset(canon_parts(split(str(place))) for place in own),
+            frozenset(canon_parts(split(str(place))) for place in secrets),
             objects,
             (*(("own", place) for place in own), *(("secret", place) for place in secrets)),
         )
@@ -79,8 +79,8 @@ class Protection:
     @classmethod
     def by_name(cls, protected: Iterable[Parts], home: Parts) -> Protection:
         """Return the closed places of another machine, whose disk can't be looked at."""
-        own = tuple(canon_parts(parts) for parts in protected)
-        return cls(own, tuple(canon_parts((*home, *name.split("/"))) for name in SECRETS))
+        own = frozenset(canon_parts(parts) for parts in protected)
+        return cls(own, frozenset(canon_parts((*home, *name.split("/"))) for name in SECRETS))
 
     def closed(self, parts: Parts, root: Parts, *, write: bool) -> tuple[Closed, Parts] | None:
         """Return why `parts` can't be used through a grant, and the closed place itself.
@@ -92,11 +92,13 @@ class Protection:
         """
         folded = canon_parts(parts)
         named = canon_parts(root)
-        for place in self.own:
-            if is_below(folded, place):
+        # the folders above are few, the closed places many
+        above = [folded[:depth] for depth in range(len(folded) + 1)]
+        for place in above:
+            if place in self.own:
                 return "own", parts[: len(place)]
-        for place in self.secrets:
-            if is_below(folded, place) and not is_below(named, place):
+        for place in above:
+            if place in self.secrets and not is_below(named, place):
                 return "secret", parts[: len(place)]
         if write:
             for depth in range(len(named), len(folded)):
