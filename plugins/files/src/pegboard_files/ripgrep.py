@@ -14,6 +14,7 @@ import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -74,12 +75,17 @@ def find_ripgrep(sandbox: Sandbox) -> str | None:
     """
     if not sandbox.info.files_here:
         return None
-    beside = os.pathsep.join((sysconfig.get_path("scripts"), os.defpath))
-    for path in (os.environ.get("PATH", ""), beside):
+    for path in (os.environ.get("PATH", ""), _beside()):
         found = shutil.which(PROGRAM, path=path)
         if found and not _is_writable(sandbox, found):
             return found
     return None
+
+
+@cache
+def _beside() -> str:
+    """Return where else programs are; finding that out takes longer than looking there."""
+    return os.pathsep.join((sysconfig.get_path("scripts"), os.defpath))
 
 
 def _is_writable(sandbox: Sandbox, program: str) -> bool:
