@@ -75,7 +75,11 @@ class Database:
             StoreError: When the store can't be written; nothing of `work` was done.
             Exception: What `work` raises; what it had written is undone.
         """
-        async with self._places:
+        try:
+            self._places.acquire_nowait()  # which costs a tenth of what a checkpoint does
+        except anyio.WouldBlock:
+            await self._places.acquire()
+        try:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[T] = loop.create_future()
             request = Request(work, into_future(future), loop)
@@ -88,6 +92,8 @@ class Database:
             except (sqlite3.Error, OSError):
                 with told(self.path):
                     raise
+        finally:
+            self._places.release()
 
     def post(
         self,
