@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from anyio import to_thread
 
+from pegboard.contracts.effects import Effects
 from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.process import Process, TerminalSize
 from pegboard.contracts.sandbox import Command, Completed, OutputSink, SandboxSpec
@@ -55,7 +57,6 @@ class ConfinedFiles(SandboxFiles, ABC):
         spec: What was asked for.
         places: What commands see of the grants; shared by every narrowed view.
         runs: What runs; shared as well.
-        owner: Whether closing this view closes what is open.
     """
 
     def __init__(
@@ -65,14 +66,21 @@ class ConfinedFiles(SandboxFiles, ABC):
         *,
         places: CommandPlaces,
         runs: Runs,
-        owner: bool = True,
     ) -> None:
         super().__init__(files.table, files.effects, durable=files.durable)
         self.workspace = files.table.grants[0].path
         self.spec = spec
         self.places = places
         self.runs = runs
-        self.owner = owner
+        self.owner = True
+        """Whether closing this view closes what is open; narrowed ones only borrow it."""
+
+    def narrowed(self, effects: Effects) -> Self:
+        """Return the same sandbox with fewer effects; the two share what is open."""
+        made = copy(self)
+        made.effects = self.effects & effects
+        made.owner = False
+        return made
 
     @property
     def may_write(self) -> bool:

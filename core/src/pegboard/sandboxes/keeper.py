@@ -58,7 +58,7 @@ class Keeper:
                 ],
                 setsid=True,
             )
-        except (OSError, NotImplementedError):
+        except (OSError, NotImplementedError):  # the last from a libc that knows no `setsid` here
             os.close(ours)
             return
         finally:

@@ -17,7 +17,6 @@ from pegboard import Command, Completed, SandboxError, SandboxInfo, SandboxRepor
 from pegboard.sandboxes import (
     CommandPlaces,
     ConfinedFiles,
-    Effects,
     Launch,
     LiveProcess,
     OutputSink,
@@ -123,7 +122,6 @@ class LandlockSandbox(ConfinedFiles):
             `runs`.
         places: What commands see of the grants.
         runs: What runs.
-        owner: Whether closing this view closes what is open.
     """
 
     info = INFO
@@ -136,9 +134,8 @@ class LandlockSandbox(ConfinedFiles):
         machine: LandlockMachine,
         places: CommandPlaces,
         runs: Runs,
-        owner: bool = True,
     ) -> None:
-        super().__init__(files, spec, places=places, runs=runs, owner=owner)
+        super().__init__(files, spec, places=places, runs=runs)
         self._machine = machine
 
     async def confined(
@@ -162,17 +159,6 @@ class LandlockSandbox(ConfinedFiles):
             held = self.places.end()
         hints = (OFFLINE,) if seems_offline(done) else ()
         return replace(done, notes=(*done.notes, *hints, *held))
-
-    def narrowed(self, effects: Effects) -> LandlockSandbox:
-        """Return the same sandbox with fewer effects; the two share what is open."""
-        return LandlockSandbox(
-            super().narrowed(effects),
-            self.spec,
-            machine=self._machine,
-            places=self.places,
-            runs=self.runs,
-            owner=False,
-        )
 
     def explain(self) -> SandboxReport:
         """Return what this sandbox enforces."""

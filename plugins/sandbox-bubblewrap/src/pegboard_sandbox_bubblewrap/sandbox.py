@@ -21,7 +21,6 @@ from pegboard import (
 from pegboard.sandboxes import (
     CommandPlaces,
     ConfinedFiles,
-    Effects,
     LiveProcess,
     OutputSink,
     Places,
@@ -132,7 +131,6 @@ class BubblewrapSandbox(ConfinedFiles):
             `runs`.
         places: What commands see of the grants.
         runs: What runs.
-        owner: Whether closing this view closes what is open.
     """
 
     info = INFO
@@ -145,9 +143,8 @@ class BubblewrapSandbox(ConfinedFiles):
         machine: Machine,
         places: CommandPlaces,
         runs: Runs,
-        owner: bool = True,
     ) -> None:
-        super().__init__(files, spec, places=places, runs=runs, owner=owner)
+        super().__init__(files, spec, places=places, runs=runs)
         self._machine = machine
 
     async def confined(
@@ -167,17 +164,6 @@ class BubblewrapSandbox(ConfinedFiles):
             held = self.places.end()
         refused = tuple(gate.refused) if gate is not None else ()
         return replace(done, notes=(*refused, *self._hints(done, network, refused), *held))
-
-    def narrowed(self, effects: Effects) -> BubblewrapSandbox:
-        """Return the same sandbox with fewer effects; the two share what is open."""
-        return BubblewrapSandbox(
-            super().narrowed(effects),
-            self.spec,
-            machine=self._machine,
-            places=self.places,
-            runs=self.runs,
-            owner=False,
-        )
 
     def explain(self) -> SandboxReport:
         """Return what this sandbox enforces."""

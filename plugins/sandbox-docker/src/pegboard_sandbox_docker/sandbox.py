@@ -17,7 +17,6 @@ from pegboard.sandboxes import (
     FIXED,
     CommandPlaces,
     ConfinedFiles,
-    Effects,
     Enforcement,
     Launch,
     LiveProcess,
@@ -89,7 +88,6 @@ class DockerSandbox(ConfinedFiles):
         settings: What the operator decides.
         places: What commands see of the grants.
         runs: What runs.
-        owner: Whether closing this view closes what is open.
     """
 
     info = INFO
@@ -103,9 +101,8 @@ class DockerSandbox(ConfinedFiles):
         settings: DockerSettings,
         places: CommandPlaces,
         runs: Runs,
-        owner: bool = True,
     ) -> None:
-        super().__init__(files, spec, places=places, runs=runs, owner=owner)
+        super().__init__(files, spec, places=places, runs=runs)
         self._engine = engine
         self._settings = settings
 
@@ -142,18 +139,6 @@ class DockerSandbox(ConfinedFiles):
         finally:
             held = self.places.end()
         return replace(done, notes=(*done.notes, *held))
-
-    def narrowed(self, effects: Effects) -> DockerSandbox:
-        """Return the same sandbox with fewer effects; the two share what is open."""
-        return DockerSandbox(
-            super().narrowed(effects),
-            self.spec,
-            engine=self._engine,
-            settings=self._settings,
-            places=self.places,
-            runs=self.runs,
-            owner=False,
-        )
 
     def explain(self) -> SandboxReport:
         """Return what this sandbox enforces."""
