@@ -8,6 +8,7 @@ import pytest
 
 from pegboard.contracts.errors import ConfigError
 from pegboard.contracts.result import ChangeConfig, Suspend, ToolResult
+from pegboard.tools.dispatch import Dispatcher
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +37,13 @@ def changes(world):
 
 
 @pytest.fixture
-def events(world):
+def events(world, changes):
     found = []
 
     async def audit(event):
         found.append((event.kind, event.rule, event.outcome))
 
-    world.dispatcher._audit = audit
+    world.dispatcher = Dispatcher(world.registry, changes=changes, audit=audit)
     return found
 
 

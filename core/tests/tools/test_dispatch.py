@@ -17,6 +17,7 @@ from pegboard.contracts.verdict import Ask, Deny
 from pegboard.plugins.running import guard_stdout
 from pegboard.policy.rules import read_rules
 from pegboard.policy.snapshot import PolicySnapshot
+from pegboard.tools.dispatch import Dispatcher
 
 pytestmark = pytest.mark.anyio
 
@@ -682,7 +683,9 @@ async def test_a_guest_learns_no_rule(world, echo, guest):
 
 
 async def test_no_secret_is_in_a_question(world, echo):
-    world.dispatcher._redact = lambda text: text.replace("hunter2", "***")
+    world.dispatcher = Dispatcher(
+        world.registry, redact=lambda text: text.replace("hunter2", "***")
+    )
     world.dispatcher.policy = ruled({"action": "ask"})
     asked = (await world.call("echo", '{"text": "hunter2"}')).control
     assert "***" in asked.question

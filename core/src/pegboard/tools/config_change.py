@@ -72,7 +72,9 @@ async def settled(
     except PegboardError as error:
         return Outcome(raised(call.tool, error).result, Words.HOST)
     request = call.request
-    await dispatcher.record(request, call.tool, "control_plane", CONTROL_PLANE, outcome="allow")
+    await dispatcher.asking.record(
+        request, call.tool, "control_plane", CONTROL_PLANE, outcome="allow"
+    )
     await request.run.renew()
     return done
 
@@ -104,4 +106,4 @@ async def _asked(
         call.tool.canonical,
         arguments,
     )
-    return await dispatcher.asked(call, asked)
+    return await dispatcher.asking.asked(call, asked)

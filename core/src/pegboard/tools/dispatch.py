@@ -8,25 +8,22 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pegboard.config.core_schema import CORE
-from pegboard.contracts.approval import subject_of
-from pegboard.contracts.audit import Audit, AuditKind
+from pegboard.contracts.audit import Audit
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.effects import Effects
 from pegboard.contracts.errors import PegboardError, SandboxError
 from pegboard.contracts.hook_events import ToolArgumentsEvent, ToolCalled, ToolGuardEvent
-from pegboard.contracts.result import DENIAL_BREAKER, Suspend, Terminate, ToolResult
+from pegboard.contracts.result import DENIAL_BREAKER, Terminate, ToolResult
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
-from pegboard.policy.approvals import decisive, is_lasting, shown_call
-from pegboard.policy.audit import audited
-from pegboard.policy.control_plane import CONTROL_PLANE
 from pegboard.policy.decide import Gate
 from pegboard.policy.derive import call_effects
 from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 from pegboard.tools import refusals
 from pegboard.tools.access import call_access
 from pegboard.tools.arguments import Arguments, Checked
+from pegboard.tools.asking import Asking
 from pegboard.tools.call_context import unavailable_reason
 from pegboard.tools.config_change import ConfigChanges
 from pegboard.tools.execute import execute
@@ -66,7 +63,7 @@ class Dispatcher:
         refused: Callable[[RegisteredTool, str], Awaitable[None]] | None = None,
     ) -> None:
         self.registry = registry
-        self._audit = audit
+        self.asking = Asking(audit, redact)
         self._redact = redact
         self.hooks: Hooks = hooks or NoHooks()
         self.policy = policy
@@ -122,17 +119,15 @@ class Dispatcher:
         if not self.policy.leases.aborted(caller.lease):
             return result
         recorded = result.details.get("rule") == DENIAL_BREAKER  # as the refusal of this call
-        if self._audit is not None and not recorded:
-            at, run = request.run.clock.now(), request.run.run
-            event = audited("deny", DENIAL_BREAKER, "deny", caller, at=at, run=run, call=request.id)
-            await self._audit(event)
+        if not recorded:
+            await self.asking.record(request, None, "deny", DENIAL_BREAKER)
         return replace(result, control=Terminate(DENIAL_BREAKER))
 
     async def _unfound(self, request: CallRequest, call: Unfound) -> ToolResult:
         if request.run.trace is not None:
             request.run.trace("find", name=request.name, found=False)
         if call.tool is not None:
-            await self.record(request, call.tool, "deny", call.rule, disclosed=False)
+            await self.asking.record(request, call.tool, "deny", call.rule, disclosed=False)
         return call.result
 
     def find(self, request: CallRequest) -> FoundCall | ToolResult:
@@ -288,95 +283,15 @@ class Dispatcher:
         """Refuse a call, or ask guards and a person about it; None lets it pass."""
         request, tool = call.request, call.tool
         if verdict.outcome is Outcome.DENY:
-            await self.record(request, tool, "deny", verdict.rule)
+            await self.asking.record(request, tool, "deny", verdict.rule)
             return refusals.denied(verdict, call)
         answer = await self._guarded(call, arguments) if guarded else None
         if isinstance(answer, Deny):
-            await self.record(request, tool, "deny", refusals.guard_rule(answer))
+            await self.asking.record(request, tool, "deny", refusals.guard_rule(answer))
             return refusals.denied_by_guard(answer)
         if verdict.ask is None and answer is None:
             return None
-        return await self.asked(call, self._question(tool, arguments, verdict, answer))
-
-    def _question(
-        self,
-        tool: RegisteredTool,
-        arguments: Mapping[str, Any],
-        verdict: Verdict,
-        guard: Ask | None,
-    ) -> Suspend:
-        """Return what a person is asked: by a rule, with the call itself, and by guards."""
-        texts = []
-        # what a model says of its call decides nothing, and is not what a person shall go by
-        arguments = decisive(tool, arguments)
-        if verdict.ask is not None:
-            texts += [verdict.ask.question, shown_call(tool, arguments)]
-        if guard is not None:
-            by = f" (asked by the plugin {guard.plugin})" if guard.plugin else ""
-            texts.append(f"{guard.question}{by}")
-        question = "\n".join(texts)
-        if self._redact is not None:
-            question = self._redact(question)
-        rules = [verdict.rule] if verdict.ask is not None else []
-        rules += [] if guard is None else [refusals.guard_rule(guard)]
-        rule = ", ".join(rules)
-        return Suspend(
-            question,
-            rule,
-            subject_of(tool.canonical, arguments, question),
-            tool.canonical,
-            arguments,
-            lasting=is_lasting(rule),
-        )
-
-    async def asked(self, call: FoundCall, asked: Suspend) -> ToolResult | None:
-        """Return a call that waits for a person's word, or None when they gave it to exactly this.
-
-        Args:
-            call: The call.
-            asked: What the person is asked.
-        """
-        request, tool = call.request, call.tool
-        if request.run.agreed(request, asked.subject):
-            await self.record(request, tool, "approval", asked.rule, outcome="allow")
-            return None
-        waiting = refusals.waiting(call, asked)
-        if waiting.control is None:
-            await self.record(request, tool, "ask", asked.rule, how="nobody")
-        else:
-            request.run.ask(request.id, asked.subject)
-            await self.record(request, tool, "ask", asked.rule, outcome="ask")
-        return waiting
-
-    async def record(
-        self,
-        request: CallRequest,
-        tool: RegisteredTool,
-        kind: AuditKind,
-        rule: str,
-        *,
-        outcome: str = "deny",
-        disclosed: bool = True,
-        how: str = "",
-    ) -> None:
-        """Tell the audit log of a decision about a call."""
-        if self._audit is None:
-            return
-        if rule == CONTROL_PLANE and kind == "deny":
-            kind = "control_plane"
-        event = audited(
-            kind,
-            rule,
-            outcome,
-            request.caller,
-            at=request.run.clock.now(),
-            tool=tool.canonical,
-            disclosed=disclosed,
-            how=how,
-            run=request.run.run,
-            call=request.id,
-        )
-        await self._audit(event)
+        return await self.asking.asked(call, self.asking.question(tool, arguments, verdict, answer))
 
     async def _guarded(self, call: FoundCall, arguments: Mapping[str, Any]) -> Ask | Deny | None:
         event = ToolGuardEvent(
