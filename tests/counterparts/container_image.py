@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import io
+import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +18,8 @@ from pegboard_sandbox_docker.config import DockerSettings
 from pegboard_sandbox_docker.sandbox import DockerBackend
 
 IMAGE = "localhost/pegboard-tests:1"
+DIGEST = "pegboard.digest"
+"""Label of what the image was made of."""
 PYTHON = Path("/usr/bin/python3")
 LINKS = ("/bin", "/sbin", "/lib", "/lib64")
 FOLDERS = ("dev", "etc", "proc", "run", "sys", "tmp")
@@ -34,17 +40,32 @@ def why_not() -> str | None:
         return "there is no program podman"
     if not PYTHON.exists():
         return f"there is no {PYTHON} to make an image of"
-    old = _podman("image", "inspect", "--format", "{{.Id}}", IMAGE).stdout.strip().decode()
-    subprocess.run(
-        ["podman", "import", "-", IMAGE], input=_image(), check=True, capture_output=True
-    )
-    if old:  # it has lost its name, and nobody would remove it
-        _podman("rmi", old)
+    _make_image()
     return anyio.run(DockerBackend(settings()).probe)
 
 
-def _podman(*words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["podman", *words], capture_output=True, check=False)
+def _make_image() -> None:
+    """Make the image unless it is there: others may make it, or use it, at this moment."""
+    image = _image()
+    digest = hashlib.sha256(image).hexdigest()
+    lock = Path(tempfile.gettempdir()) / f"pegboard-image-{os.getuid()}.lock"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        told = _podman(
+            "image", "inspect", "--format", f'{{{{.Id}}}} {{{{index .Labels "{DIGEST}"}}}}', IMAGE
+        )
+        old, _, made_of = told.partition(" ")
+        if made_of == digest:
+            return
+        _podman("import", "--change", f"LABEL {DIGEST}={digest}", "-", IMAGE, given=image)
+        if old:  # it has lost its name, and nobody would remove it
+            _podman("rmi", old)
+
+
+def _podman(*words: str, given: bytes = b"") -> str:
+    """Return what Podman says, or "" where it can't."""
+    ran = subprocess.run(["podman", *words], input=given, capture_output=True, check=False)
+    return ran.stdout.decode().strip() if ran.returncode == 0 else ""
 
 
 def _image() -> bytes:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -49,22 +52,41 @@ def run_as_user(arguments: Sequence[str], folder: Path) -> subprocess.CompletedP
             f"exec {drop} {shlex.join([sys.executable, *arguments])}",
         ]
     )
-    return subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
-        cwd=REPOSITORY,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "TMPDIR": str(folder),
-            "LANG": "C.UTF-8",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "STORAGE_DRIVER": "overlay",  # else Podman copies the image for each container
-            **{name: os.environ[name] for name in ("PEGBOARD_CI",) if name in os.environ},
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with _runtime() as runtime:
+        return subprocess.run(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+            cwd=REPOSITORY,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(home),
+                "TMPDIR": str(folder),
+                "XDG_RUNTIME_DIR": str(runtime),
+                "LANG": "C.UTF-8",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "STORAGE_DRIVER": "overlay",  # else Podman copies the image for each container
+                **{name: os.environ[name] for name in ("PEGBOARD_CI",) if name in os.environ},
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@contextmanager
+def _runtime() -> Iterator[Path]:
+    """Make the folder that a login has for what runs, and end what Podman leaves running there.
+
+    Its path is short: where it is longer than Podman likes, each command takes 20 seconds more.
+    """
+    made = Path(tempfile.mkdtemp(prefix="run-", dir="/tmp"))
+    os.chown(made, USER, USER)
+    try:
+        yield made
+    finally:
+        for kept in made.rglob("pause.pid"):
+            with suppress(ProcessLookupError, ValueError):
+                os.kill(int(kept.read_text()), signal.SIGKILL)
+        shutil.rmtree(made)
 
 
 def _login(folder: Path, home: Path) -> list[str]:

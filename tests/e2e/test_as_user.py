@@ -1,7 +1,6 @@
 """The contract of the other sandboxes once more, as an ordinary user: root hides much.
 
-That of bubblewrap and Landlock is beside them. Containers without root are only tried with attacks
-(`test_sandboxes.py`): they take seconds to start.
+That of bubblewrap and Landlock is beside them.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from counterparts import ssh_server
+from counterparts import container_image, ssh_server
 from counterparts.ordinary_user import run_as_user, why_not
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+SLOW = {"sandbox-ssh": ssh_server, "sandbox-docker": container_image}
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-@pytest.mark.parametrize("plugin", ["sandbox-local", "sandbox-ssh"])
+@pytest.mark.parametrize("plugin", ["sandbox-local", "sandbox-ssh", "sandbox-docker"])
 def test_the_contract_holds_as_an_ordinary_user(plugin: str, folder: Path) -> None:
-    if plugin == "sandbox-ssh" and not os.environ.get("PEGBOARD_CI"):
-        pytest.skip(ssh_server.why_not() or "half a minute: only where PEGBOARD_CI is set")
+    if plugin in SLOW and not os.environ.get("PEGBOARD_CI"):
+        pytest.skip(SLOW[plugin].why_not() or "half a minute: only where PEGBOARD_CI is set")
     tests = str(PLUGINS / plugin / "tests/test_contract.py")
     ran = run_as_user(["-m", "pytest", "-q", "-p", "no:cacheprovider", tests], folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr

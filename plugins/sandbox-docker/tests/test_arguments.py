@@ -89,6 +89,11 @@ def test_a_folder_with_a_comma_or_a_quote_in_its_name_is_one_field() -> None:
     )
 
 
+def test_a_folder_with_a_line_break_in_its_name_is_one_field() -> None:
+    (_, found) = mounts(arguments("true", grants=(Grant(Path("/ws/a\nb"), "rw"),)))
+    assert found == 'type=bind,"src=/ws/a\nb","dst=/ws/a\nb"'
+
+
 def test_a_spelling_through_a_link_leads_to_the_same_folder_with_the_same_mode() -> None:
     found = mounts(
         arguments("true", grants=(Grant(Path("/real"), "rw"),), links=(("/spelled", "/real"),))

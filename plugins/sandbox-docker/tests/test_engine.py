@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from pegboard_sandbox_docker.config import DockerSettings
 from pegboard_sandbox_docker.engine import Engine, find_engine, is_alive, this_host
+from pegboard_sandbox_docker.sandbox import DockerSandbox
+
+from pegboard import SandboxSpec
+from pegboard.sandboxes import Runs, open_confined
 
 pytestmark = pytest.mark.anyio
 DOCKER = {"ServerVersion": "28.1", "SecurityOptions": ["name=seccomp,profile=builtin"]}
@@ -65,6 +69,24 @@ async def test_an_engine_says_what_it_can_limit(tmp_path, facts, limits) -> None
 
 
 @pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ({"runRoot": "/run/user/1000/containers", "graphDriverName": "overlay"}, []),
+        ({"runRoot": f"/{49 * 'x'}"}, []),
+        ({"runRoot": f"/{50 * 'x'}"}, ["XDG_RUNTIME_DIR"]),
+        ({"graphDriverName": "vfs"}, ["fuse-overlayfs"]),
+    ],
+)
+async def test_what_makes_each_command_of_podman_slow_is_said(tmp_path, store, said) -> None:
+    facts = {**PODMAN, "store": store}
+    made = program(tmp_path, "engine", {"info": (0, json.dumps(facts)), "image": (0, "")})
+    found = await find_engine(DockerSettings(engine=str(made), image="tools:1"))
+    assert isinstance(found, Engine)
+    assert len(found.advice) == len(said)
+    assert all(word in advice for word, advice in zip(said, found.advice, strict=True))
+
+
+@pytest.mark.parametrize(
     ("answers", "image", "said"),
     [
         ({"info": (1, "Cannot connect to the Docker daemon\nmore")}, "a", "Cannot connect"),
@@ -78,6 +100,22 @@ async def test_what_is_missing_is_said_with_what_mends_it(tmp_path, answers, ima
     made = program(tmp_path, "engine", answers)
     found = await find_engine(DockerSettings(engine=str(made), image=image))
     assert isinstance(found, str) and said in found
+
+
+async def test_a_network_that_can_not_be_limited_says_so(tmp_path: Path) -> None:
+    spec = SandboxSpec(workspace=tmp_path)
+    engine = Engine(program="docker", arguments=(), version="28", rootless=False, podman=False)
+    said = {}
+    for network in ("none", "bridge"):
+        settings = DockerSettings(image="x", network=network)
+        files, places = await open_confined(spec, durable=False)
+        box = DockerSandbox(
+            files, spec, engine=engine, settings=settings, places=places, runs=Runs()
+        )
+        said[network] = " ".join(box.explain().notes)
+        await box.aclose()
+    assert "No command has any network." in said["none"]
+    assert "can't limit it to some hosts" in said["bridge"]
 
 
 async def test_without_any_engine_both_names_are_told(monkeypatch) -> None:

@@ -24,6 +24,7 @@ _FIXED: Final = (
 )
 _USER_PROCESSES: Final = 32_768
 _ENTRYPOINT: Final = "/bin/sh"
+_LINE_END: Final = "\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +132,9 @@ def _mount(source: str, target: str, *, writable: bool) -> str:
     if not writable:
         fields.append("readonly")
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(fields)  # engines read it so
-    return text.getvalue()
+    # engines read it so; what ends a line is quoted only where it could end this one
+    csv.writer(text, lineterminator=_LINE_END).writerow(fields)
+    return text.getvalue().removesuffix(_LINE_END)
 
 
 def _is_below(path: str, folder: str) -> bool:

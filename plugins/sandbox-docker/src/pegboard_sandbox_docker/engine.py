@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from anyio import to_thread
@@ -22,6 +22,8 @@ KNOWN: Final = ("docker", "podman")
 LIMITS: Final = frozenset({"memory", "pids"})
 ANSWER_S: Final = 20.0
 """Seconds that an engine has for an answer."""
+_LONGEST_RUN_ROOT: Final = 50
+"""Characters; beyond them Podman's own clean-up refuses, and each `run` waits 20 s for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class Engine:
         rootless: True when its containers have user ids of their own.
         podman: True when it is Podman.
         limits: Which of `memory` and `pids` it can limit.
+        advice: What makes each command slow here, and what mends it.
     """
 
     program: str
@@ -43,6 +46,7 @@ class Engine:
     rootless: bool
     podman: bool
     limits: frozenset[str] = LIMITS
+    advice: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -145,6 +149,7 @@ async def _look(program: str, arguments: tuple[str, ...]) -> Engine | str:
             rootless=bool(security.get("rootless")),
             podman=True,
             limits=LIMITS if controls is None else LIMITS.intersection(controls),
+            advice=tuple(_podman_advice(facts.get("store") or {})),
         )
     problems = facts.get("ServerErrors")
     if problems:
@@ -161,6 +166,22 @@ async def _look(program: str, arguments: tuple[str, ...]) -> Engine | str:
             if facts.get(fact) is not False
         ),
     )
+
+
+def _podman_advice(store: dict[str, Any]) -> Iterator[str]:
+    run_root = str(store.get("runRoot", ""))
+    if len(run_root) > _LONGEST_RUN_ROOT:
+        yield (
+            f"Each command takes 20 seconds longer: the path of Podman's folder {run_root} has "
+            f"more than {_LONGEST_RUN_ROOT} characters. Set XDG_RUNTIME_DIR to a folder of yours "
+            "with a short path, then: podman system reset (it removes images)"
+        )
+    if store.get("graphDriverName") == "vfs":
+        yield (
+            "Podman copies the whole image for each command, for it stores images with vfs: "
+            'install fuse-overlayfs, or write driver = "overlay" below [storage] in '
+            "~/.config/containers/storage.conf, then: podman system reset (it removes images)"
+        )
 
 
 async def _missing_image(engine: Engine, image: str) -> str | None:

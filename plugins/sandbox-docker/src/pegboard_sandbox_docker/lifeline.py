@@ -8,11 +8,10 @@ pipe is the end of the host, and then of the container.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
+
+from pegboard.sandboxes import ScratchFolder
 
 INSIDE: Final = "/run/pegboard"
 """Where the folder is mounted."""
@@ -34,7 +33,8 @@ class Lifeline:
     """The folder of one command; the host keeps its pipes open for as long as this is open."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="pegboard-container-"))
+        self._scratch = ScratchFolder("pegboard-container-")
+        self.folder = self._scratch.path
         try:
             self.folder.chmod(0o711)
             self.nothing = self.folder / "nothing"
@@ -45,7 +45,7 @@ class Lifeline:
             self._line = self._pipe("line")
             self._begun = self._pipe("begun")
         except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._scratch.close()
             raise
 
     def has_begun(self) -> bool:
@@ -64,7 +64,7 @@ class Lifeline:
         """End what still runs in the container, and remove the folder."""
         os.close(self._line)
         os.close(self._begun)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.close()
 
     def _pipe(self, name: str) -> int:
         path = self.folder / name

@@ -162,6 +162,7 @@ class DockerSandbox(ConfinedFiles):
                 f"/tmp is a folder of {settings.tmp_mb} MB that is empty at each command, and "
                 "nothing that a command starts outlives it.",
                 *self._limit_notes,
+                *self._engine.advice,
                 *self.table.notes,
             ),
         )
@@ -177,7 +178,11 @@ class DockerSandbox(ConfinedFiles):
     def _network_notes(self) -> tuple[str, ...]:
         """What a command may reach all the same."""
         engine = self._engine
-        shared = "Calls that may use the network have the engine's own, and all that it reaches."
+        shared = (
+            "Calls that may use the network have the engine's own, and all that it reaches, "
+            "services of this machine and of your own network too. Docker can't limit it to some "
+            "hosts; bubblewrap can: pegboard config set sandbox.use bubblewrap"
+        )
         vsock = f"The filter of {engine.shown} may let commands open vsock sockets."
         return (
             *((shared,) if self._settings.network == "bridge" else ()),
