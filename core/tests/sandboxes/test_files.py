@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import socket
 import stat
 import subprocess
@@ -79,6 +81,25 @@ async def test_no_command_is_offered_for_a_folder_that_can_not_be_granted(
     assert caught.value.fix == "/etc can't be granted: it is a folder of the operating system."
 
 
+async def test_a_file_is_offered_where_its_folder_can_not_be_granted(
+    home: Path, files: SandboxFiles
+) -> None:
+    for name, mode in (("notes", 0o644), ("private", 0o600), (".netrc", 0o644)):
+        (home / name).touch()
+        (home / name).chmod(mode)
+    for path, write, fix in (
+        (home / "notes", False, f"pegboard grant {home}/notes"),
+        (home / "private", False, f"{home} can't be granted: .*, but the file alone can be."),
+        (home / ".netrc", False, f"{home} can't be granted: .*, but the file alone can be."),
+        (home / "none", False, f"{home} can't be granted: it is your home directory."),
+        (Path("/etc/passwd"), False, "pegboard grant /etc/passwd"),
+        (Path("/etc/passwd"), True, "/etc can't be granted: it is a folder of the .* system."),
+    ):
+        with pytest.raises(SandboxError) as refused:
+            files.resolve(str(path), write=write)
+        assert re.fullmatch(fix, refused.value.fix or ""), refused.value.fix
+
+
 async def test_a_sibling_folder_with_the_same_beginning_is_outside(
     workspace: Path, files: SandboxFiles
 ) -> None:
@@ -112,6 +133,33 @@ async def test_a_device_is_refused(workspace: Path, files: SandboxFiles) -> None
         pytest.skip("this container makes no devices")
     with pytest.raises(SandboxError, match="character device"):
         await files.read("null")
+
+
+async def test_a_refusal_shows_a_path_as_short_as_the_agent_knows_it(
+    workspace: Path, files: SandboxFiles
+) -> None:
+    os.mkfifo(workspace / "fifo")
+    with pytest.raises(SandboxError) as refused:
+        await files.read(str(workspace / "fifo"))
+    assert str(refused.value).startswith("not a regular file: fifo (fifo)")
+    with pytest.raises(FileNotFoundError) as missing:
+        await files.read(str(workspace / "none"))
+    assert missing.value.filename == "none"
+    for path in ("/x" * 4000, "a/" * 4000 + "b", "y" * 4000, "xx://" + "z" * 4000, "~root/" * 900):
+        with pytest.raises(SandboxError) as refused:
+            await files.read(path)
+        assert "characters ...]" in str(refused.value)
+        assert len(f"{refused.value} {refused.value.fix}") < 1_000
+
+
+async def test_a_name_that_looks_like_a_home_is_listed_as_it_is_to_be_written(
+    workspace: Path, files: SandboxFiles
+) -> None:
+    for name in ("~", "~root", "~$lock"):
+        (workspace / name).write_text(name)
+    listed = [item.path for item in await files.list_dir(".")]
+    assert listed == ["./~", "~$lock", "./~root"]
+    assert [await files.read(path) for path in listed] == [b"~", b"~$lock", b"~root"]
 
 
 async def test_a_folder_is_no_file(workspace: Path, files: SandboxFiles) -> None:
@@ -219,11 +267,46 @@ async def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
         for path in ("f", "made/for/it"):
-            with pytest.raises(SandboxError, match="File too large"):
+            with pytest.raises(SandboxError, match="File too large") as refused:
                 await files.write(path, b"x" * 10_000)
+            assert refused.value.fix == "Write less to it."
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (workspace / "f").read_text() == "old"
+    assert names(workspace) == ["f"]
+
+
+KILLED_WRITING = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+from pegboard.contracts.effects import ALL_EFFECTS
+from pegboard.contracts.sandbox import SandboxSpec
+from pegboard.sandboxes import GrantTable, SandboxFiles
+files = SandboxFiles(GrantTable.open(SandboxSpec(workspace=Path(sys.argv[1]))), ALL_EFFECTS)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # the kernel kills who writes more
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+asyncio.run(files.write(sys.argv[2], b"x" * 10_000))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="this system names files at once")
+@pytest.mark.parametrize("name", ["old", "new"])
+def test_who_is_killed_while_writing_leaves_nothing_beside(workspace: Path, name: str) -> None:
+    (workspace / "old").write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED_WRITING, str(workspace), name], check=False)
+    assert done.returncode == -signal.SIGXFSZ
+    assert names(workspace) == ["old"]
+    assert (workspace / "old").read_text() == "old"
+
+
+async def test_a_file_system_without_unnamed_files_is_written_all_the_same(
+    workspace: Path, files: SandboxFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pegboard.sandboxes.replace._UNNAMED", 0)
+    for content in (b"one", b"two"):
+        await files.write("f", content, new_mode=0o640)
+        assert (workspace / "f").read_bytes() == content
+    assert (workspace / "f").stat().st_mode & 0o777 == 0o640
     assert names(workspace) == ["f"]
 
 
@@ -434,8 +517,15 @@ def test_a_missing_workspace_and_an_unsafe_one_are_refused(home: Path, tmp_path:
         GrantTable.open(SandboxSpec(workspace=home), home=home)
     link = tmp_path / "link"
     link.symlink_to("/etc")
-    with pytest.raises(SandboxError, match="refusing to grant"):
+    with pytest.raises(SandboxError, match="refusing to grant") as refused:
         GrantTable.open(SandboxSpec(workspace=link), home=home)
+    assert "Nothing can grant it" in (refused.value.fix or "")
+    (tmp_path / "a b").mkdir()
+    os.mkfifo(tmp_path / "a b/fifo")
+    spec = SandboxSpec(workspace=tmp_path / "a b", grants=(Grant(tmp_path / "a b/fifo", "ro"),))
+    with pytest.raises(SandboxError, match="neither a folder nor a file") as refused:
+        GrantTable.open(spec, home=home)
+    assert refused.value.fix == f"pegboard revoke '{tmp_path}/a b/fifo'"
 
 
 async def test_a_closed_sandbox_refuses_and_gives_its_descriptors_back(

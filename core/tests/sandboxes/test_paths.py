@@ -26,7 +26,9 @@ def parts(text: str) -> str:
         ("//etc/passwd", "/etc/passwd"),
         ("~", "/home/ann"),
         ("~/x", "/home/ann/x"),
-        ("~root/x", "/srv/ws/~root/x"),
+        ("./~root/x", "/srv/ws/~root/x"),
+        ("~$notes.docx", "/srv/ws/~$notes.docx"),
+        ("~WRL0001.tmp", "/srv/ws/~WRL0001.tmp"),
         ("~$draft.docx", "/srv/ws/~$draft.docx"),
         ("-rf", "/srv/ws/-rf"),
         ("new\nline", "/srv/ws/new\nline"),
@@ -48,6 +50,8 @@ def test_a_path_is_read_into_one_absolute_place(text: str, where: str) -> None:
         ("file:///x", "is a URL"),
         ("https://example.org/x", "is a URL"),
         ("x\ud800", "not valid text"),
+        ("~root/x", "another user's home"),
+        ("~root", "another user's home"),
     ],
 )
 def test_what_can_not_be_a_path_is_refused_with_a_next_step(text: str, words: str) -> None:

@@ -274,6 +274,11 @@ class Unerasing(EmbeddedArchive):
         return Erased(conversations=1, turns=1)
 
 
+class Forgetful(EmbeddedArchive):
+    async def erasures(self):
+        return []
+
+
 class Undying(EmbeddedArchive):
     async def expire(self, before):
         return 0

@@ -16,7 +16,7 @@ from pegboard.engine.embedded import EmbeddedEngine
 from pegboard.store import turn_rows
 from pegboard.store.embedded import EmbeddedStore
 from pegboard.testing import BackendContract
-from pegboard.testing.contracts import backend_engine, backend_suite
+from pegboard.testing.contracts import backend_engine, backend_engine_waits, backend_suite
 
 pytestmark = pytest.mark.anyio
 
@@ -106,6 +106,7 @@ STORES = [
     ("a_living_hosts_turn_is_busy", Heedless.store),
     ("of_those_that_begin_at_once_one_does", Heedless.store),
     ("a_turn_that_never_ends_is_given_up", broken.called("begin", max_attempts=99)),
+    ("a_turn_that_never_ends_is_given_up", broken.idle("dead_turns", [])),
     (
         "that_a_turn_was_given_up_can_be_told",
         broken.beginning(lambda begun: replace(begun, given_up=False)),
@@ -246,6 +247,7 @@ SUITES = [
 ARCHIVES = [
     ("a_person_has_the_conversations_they_wrote_in", broken.Unscoped),
     ("an_erased_person_is_gone_and_others_stay", broken.Unerasing),
+    ("what_is_erased_is_known_until_it_is_settled", broken.Forgetful),
     ("what_was_said_long_ago_expires", broken.Undying),
 ]
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
@@ -261,9 +263,10 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(backend_suite, "WAIT_S", 2.0)
+    monkeypatch.setattr(backend_suite, "WAIT_S", 1.0)
     monkeypatch.setattr(backend_suite, "LIMIT_S", 5.0)
     monkeypatch.setattr(backend_engine, "PROMPT_S", 2.0)
+    monkeypatch.setattr(backend_engine_waits, "PROMPT_S", 2.0)
     monkeypatch.setattr(turn_rows, "held", turn_rows.held)  # one of the suites changes it
 
 

@@ -29,6 +29,9 @@ async def sound_repeat(text: Annotated[str, Arg("What to repeat.")]) -> str:
     return text
 
 
+plugin.chat_command("echo", tool="sound_repeat", argument="text")
+
+
 @plugin.provider("sound-model", summary="Answers nothing")
 def make_provider(context, settings):
     return None
@@ -57,7 +60,7 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid")
     size: int = Field(default=1, description="How large.")
 """
-README = "# Sound\n`sound_repeat` `sound-model` `pegboard_tool_guard` `pegboard_event`\n"
+README = "# Sound\n`sound_repeat` `/echo` `sound-model` `pegboard_tool_guard` `pegboard_event`\n"
 
 
 def sound(
@@ -160,6 +163,8 @@ BREAKS: list[tuple[str, Callable[[Path], Dist]]] = [
     ("its_tools_are_described", changed('Arg("What to repeat.")', "Arg()")),
     ("its_intents_can_be_read", edited_intent("repeat {text:nothing}")),
     ("its_intents_can_be_read", edited_intent("repeat {other:quoted}")),
+    ("its_chat_commands_are_its_own", changed('"echo"', '"status"')),
+    ("its_chat_commands_are_its_own", edited("tools", [])),
     ("every_reference_resolves", edited("hooks", {"pegboard_event": ["tool_called"]})),
     ("every_reference_resolves", edited("tools", [])),
     ("it_starts_and_stops_twice", changed('yield "state"', "raise RuntimeError('no'); yield")),

@@ -295,6 +295,12 @@ class Pretending(Plain):
         return Completed(exit_code=0)
 
 
+class Unchecked(Plain):
+    async def run(self, command: Command, *, on_output: Any = None) -> Completed:
+        argv, env = list(command.argv) or ["true"], self.environment(command)
+        return Completed(exit_code=(await anyio.run_process(argv, env=env)).returncode)
+
+
 class Elsewhere(Running):
     def folder(self, command: Command) -> str:
         return str(self.workspace.parent)
@@ -402,6 +408,7 @@ BREAKS: list[tuple[str, Callable[[], Any]]] = [
     ("a_command_ends_as_it_ends", lambda: Backend(Successful)),
     ("arguments_are_no_shell", lambda: Backend(Shell)),
     ("a_missing_program_is_an_error", lambda: Backend(Pretending)),
+    ("what_no_system_can_start_is_refused", lambda: Backend(Unchecked)),
     ("it_starts_in_the_workspace", lambda: Backend(Elsewhere)),
     ("standard_input_is_what_was_given", lambda: Backend(Deaf)),
     ("the_environment_is_scrubbed", lambda: Backend(Leaking)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import struct
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from pegboard_netguard import GuardProxy, Rules
+from pegboard_netguard.proxy import MAX_CLIENTS
 from pegboard_netguard.tls_hello import NoHello, record_length, server_name
 
 pytestmark = pytest.mark.anyio
@@ -135,6 +137,49 @@ async def test_a_second_request_on_one_connection_is_not_passed_on() -> None:
             await said(proxy, one + b"GET http://x/two HTTP/1.1\r\nHost: evil.test\r\n\r\n")
     assert len(heads) == 1
     assert b"evil.test" not in heads[0]
+
+
+def descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+async def test_clients_that_say_nothing_take_a_bounded_number_of_descriptors() -> None:
+    async with upstream(OK) as (port, _):
+        here = f"127.0.0.1:{port}"
+        async with proxied(Rules(private=frozenset({here}))) as (proxy, _):
+            silent = [socket.create_connection(("127.0.0.1", proxy)) for _ in range(MAX_CLIENTS)]
+            request = f"GET http://{here}/ HTTP/1.1\r\n\r\n".encode()
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy)
+            writer.write(request)
+            before = descriptors()
+            waiting = [socket.create_connection(("127.0.0.1", proxy)) for _ in range(20)]
+            await asyncio.sleep(0.05)
+            assert descriptors() - before == len(waiting)  # the test's own ends
+            silent[0].close()
+            assert await asyncio.wait_for(reader.read(), 20) == OK
+            writer.close()
+            for client in (*silent, *waiting):
+                client.close()
+
+
+async def test_a_client_that_breaks_off_a_tunnel_is_no_error_of_the_host(
+    certificate: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with upstream(OK, tls=server_tls(certificate)) as (port, _):
+        target = f"localhost:{port}"
+        async with proxied(Rules(private=frozenset({target}))) as (proxy, _):
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection("127.0.0.1", proxy)
+                writer.write(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+                await reader.readuntil(b"\r\n\r\n")
+                context = ssl.create_default_context(cafile=certificate / "cert.pem")
+                await writer.start_tls(context, server_hostname="localhost")
+                reset = struct.pack("ii", 1, 0)
+                ours = writer.get_extra_info("socket")
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                writer.transport.abort()
+            assert await tunnelled(proxy, target, "localhost", certificate) == OK
+    assert not caplog.records
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from counterparts.ordinary_user import run_as_user, why_not
+
+from pegboard.testing.pytest_plugin import TOLD
 
 HERE = Path(__file__).parent
 NOT_AGAIN = ("test_arguments.py", "test_as_user.py", "test_syscall_filter.py", "test_trial.py")
@@ -29,10 +31,12 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def test_it_holds_as_an_ordinary_user(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_holds_as_an_ordinary_user(
+    folder: Path, record_property: Callable[[str, object], None]
+) -> None:
     tests = [str(path) for path in sorted(HERE.glob("test_*.py")) if path.name not in NOT_AGAIN]
     ran = run_as_user(["-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], folder)
-    with capsys.disabled():
-        print("\n" + "\n".join(line for line in ran.stdout.splitlines() if "attacks" in line))
+    told = [line for line in ran.stdout.splitlines() if "attacks" in line]
+    record_property(TOLD, "\n".join(told))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "skipped" not in ran.stdout, ran.stdout

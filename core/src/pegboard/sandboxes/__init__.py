@@ -26,13 +26,14 @@ from pegboard.sandboxes.explain import (
 from pegboard.sandboxes.files import SandboxFiles
 from pegboard.sandboxes.grantable import refused_grant
 from pegboard.sandboxes.grants import GrantTable
-from pegboard.sandboxes.launch import Launch
+from pegboard.sandboxes.launch import Launch, check_command
 from pegboard.sandboxes.live_process import LiveProcess, abilities, start_live
 from pegboard.sandboxes.paths import Parts, PathText, join, split
 from pegboard.sandboxes.process import run_process
 from pegboard.sandboxes.process_tree import CommandTree
 from pegboard.sandboxes.protected import KEY_START, SECRETS, is_private_key, may_be_key
 from pegboard.sandboxes.runs import Runs
+from pegboard.sandboxes.scratch_folder import ScratchFolder
 
 __all__ = [
     "FIXED",
@@ -56,8 +57,10 @@ __all__ = [
     "Places",
     "Runs",
     "SandboxFiles",
+    "ScratchFolder",
     "Stream",
     "abilities",
+    "check_command",
     "check_place",
     "command_environment",
     "grant_command",

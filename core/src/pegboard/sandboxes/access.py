@@ -48,17 +48,28 @@ def link_outside(
 
 def _wanted(table: GrantTable, parts: Parts, write: bool) -> tuple[Grip, str, str | None]:
     """Return what has to be granted for a place: mode and folder, and why it can't be."""
-    place = parts if _is_folder(parts) else parts[:-1]
+    kind = _kind(parts)
+    place = parts if stat.S_ISDIR(kind) else parts[:-1]
     mode: Grip = "rw" if write else "ro"
-    never = unsafe_root(place, mode, home=table.home, protected=table.protection.own)
+
+    def reason(place: Parts) -> str | None:
+        return unsafe_root(place, mode, home=table.home, protected=table.protection.own)
+
+    never = reason(place)
+    if never is not None and stat.S_ISREG(kind) and reason(parts) is None:
+        # what is nobody's secret may be proposed; of the rest a person thinks by themselves
+        if kind & stat.S_IROTH and table.protection.closed(parts, (), write=False) is None:
+            return mode, join(parts), None
+        never += ", but the file alone can be"
     return mode, join(place), never
 
 
-def _is_folder(parts: Parts) -> bool:
+def _kind(parts: Parts) -> int:
+    """Return kind and permissions of what a path leads to; 0 when there is nothing."""
     try:
-        return stat.S_ISDIR(os.stat(join(parts)).st_mode)  # noqa: PTH116
+        return os.stat(join(parts)).st_mode  # noqa: PTH116
     except OSError:
-        return False
+        return 0
 
 
 def check_objects(

@@ -11,13 +11,13 @@ from typing import Final, Self
 from anyio import to_thread
 
 from pegboard.contracts.effects import Effects
-from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.process import Process, TerminalSize
 from pegboard.contracts.sandbox import Command, Completed, OutputSink, SandboxSpec
 from pegboard.sandboxes.command_places import CommandPlaces
 from pegboard.sandboxes.explain import lacks_effect
 from pegboard.sandboxes.files import SandboxFiles
 from pegboard.sandboxes.grants import GrantTable
+from pegboard.sandboxes.launch import check_command
 from pegboard.sandboxes.live_process import LiveProcess, start_live
 from pegboard.sandboxes.runs import Runs
 
@@ -113,12 +113,7 @@ class ConfinedFiles(SandboxFiles, ABC):
     ) -> Completed:
         if command.lacks_exec(self.effects):
             raise lacks_effect("exec", self.effects)
-        if not command.argv:
-            raise SandboxError("the command is empty", fix="Name a program.")
-        if any("\0" in text for text in (*command.argv, *command.env, *command.env.values())):
-            raise SandboxError(
-                "the command can't be started: it holds a NUL byte", fix="Write it without."
-            )
+        check_command(command)
         cwd = await self.folder(command.cwd)
         return await self.runs.run(lambda: self.confined(command, cwd, on_output, live))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -11,6 +12,8 @@ from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Grant, Grip
 from pegboard.sandboxes.protected import Closed
 
+_LONGEST_PATH: Final = 4095
+"""Bytes; the system opens nothing that is written longer."""
 _DOES: Final[dict[Effect, str]] = {
     "read": "read files",
     "fs_write": "write files",
@@ -81,9 +84,9 @@ def protected(path: str, why: Closed, *, write: bool, place: str) -> SandboxErro
     """
     verb = "written" if write else "read"
     if why == "own":
-        fix = "Change it with `pegboard config` or `pegboard secret`."
+        fix = "No grant opens it: change it with `pegboard config` or `pegboard secret`."
     elif why == "key":
-        fix = "A person can copy what is needed into a file of another name."
+        fix = "No grant opens it: a person can copy what is needed into a file of another name."
     else:
         fix = grant_command(place, "rw" if write else "ro")
     return SandboxError(
@@ -94,15 +97,25 @@ def protected(path: str, why: Closed, *, write: bool, place: str) -> SandboxErro
 def not_regular(path: str, kind: str) -> SandboxError:
     """Return the refusal of what is no file of bytes."""
     return SandboxError(
-        f"not a regular file: {path} ({kind})", fix="Only regular files can be used.", path=path
+        f"not a regular file: {path} ({kind})",
+        fix="No grant opens it: only regular files are read and written.",
+        path=path,
     )
 
 
-def refused_root(root: str, reason: str) -> SandboxError:
-    """Return the refusal of a folder that may not be granted."""
+def refused_root(root: str, reason: str, *, granted: bool = False) -> SandboxError:
+    """Return the refusal of a folder that may not be granted.
+
+    Args:
+        root: The folder.
+        reason: Why.
+        granted: Whether it stands among the grants of the config.
+    """
     return SandboxError(
         f"refusing to grant {root}: {reason}",
-        fix="Work in a folder of its own, or grant one below it.",
+        fix=f"pegboard revoke {shlex.quote(root)}"
+        if granted
+        else "Nothing can grant it: work in a folder of its own, or grant one below it.",
         path=root,
     )
 
@@ -122,4 +135,6 @@ def grant_command(path: str, mode: Grip) -> str:
 
 
 def _grant_or_not(folder: str, mode: Grip, never: str | None) -> str:
+    if len(os.fsencode(folder)) > _LONGEST_PATH:
+        return "No grant opens it: no folder has so long a path."
     return f"{folder} can't be granted: {never}." if never else grant_command(folder, mode)

@@ -22,12 +22,19 @@ from pegboard.sandboxes.access import check
 from pegboard.sandboxes.grants import GrantTable
 from pegboard.sandboxes.lookup import Spot
 from pegboard.sandboxes.opening import open_file, open_folder, reach, refuse_special
-from pegboard.sandboxes.paths import Parts, PathText, join, split
+from pegboard.sandboxes.paths import Parts, PathText, clipped, join, split
 from pegboard.sandboxes.protected import may_be_key
 from pegboard.sandboxes.replace import replace_file
 from pegboard.sandboxes.syscalls import rename_new
 
 T = TypeVar("T")
+_MENDS: Final = {
+    errno.ENOSPC: "Make room on that disk.",
+    errno.EDQUOT: "Make room in your quota of that disk.",
+    errno.EFBIG: "Write less to it.",
+    errno.EROFS: "No grant opens it: its file system is read-only.",
+    errno.ENAMETOOLONG: "Use a shorter name.",
+}
 _BATCH: Final = 512
 _PIECE: Final = 4 << 20
 _PASSED_ON: Final = (
@@ -59,7 +66,7 @@ class SandboxFiles:
     def resolve(self, path: str, *, write: bool = False) -> str:
         """Return the absolute path that `path` names, after checking it against the grants."""
         text = self.table.read(path)
-        with _errors(path):
+        with _errors(text.text):
             try:
                 with reach(self.table, text, write=write) as spot:
                     return join(spot.parts)
@@ -75,7 +82,9 @@ class SandboxFiles:
         place = self.resolve(path)
         if not await anyio.Path(place).is_dir():
             raise SandboxError(
-                f"the folder {path} does not exist", fix="Name a folder that exists.", path=path
+                f"the folder {clipped(path)} does not exist",
+                fix="Name a folder that exists.",
+                path=path,
             )
         return place
 
@@ -121,7 +130,7 @@ class SandboxFiles:
         """Yield every file and link below `path`, sorted, without following links to folders."""
         self._may("read")
         text = self.table.read(path)
-        with closing(self._walk(text, skip)) as found, _errors(path):
+        with closing(self._walk(text, skip)) as found, _errors(text.text):
             while True:
                 batch = await to_thread.run_sync(lambda: list(islice(found, _BATCH)))
                 for item in batch:
@@ -153,7 +162,7 @@ class SandboxFiles:
         text = self.table.read(path)
 
         def in_thread() -> T:
-            with _errors(path):
+            with _errors(text.text):
                 return work(text)
 
         return await to_thread.run_sync(in_thread)
@@ -372,6 +381,6 @@ def _errors(path: str) -> Iterator[None]:
     except OSError as error:
         raise SandboxError(
             f"{path}: {os.strerror(error.errno) if error.errno else error}",
-            fix="Use another path.",
+            fix=_MENDS.get(error.errno or 0, "Use another path."),
             path=path,
         ) from error

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -14,7 +15,16 @@ from typing import Final
 from pegboard.contracts.errors import SandboxError
 from pegboard.contracts.sandbox import Grant, Grip, SandboxSpec
 from pegboard.sandboxes import explain
-from pegboard.sandboxes.paths import Parts, PathText, is_below, join, read_path, split
+from pegboard.sandboxes.paths import (
+    Parts,
+    PathText,
+    clipped,
+    is_below,
+    join,
+    plain_name,
+    read_path,
+    split,
+)
 from pegboard.sandboxes.protected import Protection
 from pegboard.sandboxes.roots import unsafe_root
 
@@ -78,7 +88,7 @@ class GrantTable:
         notes: list[str] = []
         try:
             for grant in (Grant(spec.workspace, "rw"), *spec.grants):
-                root = _open_root(grant, home_parts, own)
+                root = _open_root(grant, home_parts, own, further=bool(roots))
                 if root is not None:
                     roots.append(root)
                 if not roots or roots[0].file:
@@ -131,7 +141,10 @@ class GrantTable:
         Raises:
             SandboxError: When it can't be a path.
         """
-        return read_path(text, workspace=self.workspace.parts, home=self.home)
+        path = read_path(text, workspace=self.workspace.parts, home=self.home)
+        # tools hand on absolute paths; whoever reads a refusal knows the relative one
+        shown = self.display(path.parts) if text.startswith("/") else text
+        return replace(path, text=clipped(shown))
 
     def choose(self, parts: Parts) -> tuple[Root, Parts] | None:
         """Return the innermost grant that `parts` is in, and the rest below it, or None."""
@@ -159,7 +172,7 @@ class GrantTable:
         root = self.workspace
         for spelling in (root.parts, root.spelled):
             if is_below(parts, spelling):
-                return "/".join(parts[len(spelling) :]) or "."
+                return plain_name("/".join(parts[len(spelling) :])) or "."
         return join(parts)
 
     @contextmanager
@@ -201,28 +214,34 @@ class GrantTable:
                 os.close(root.fd)
 
 
-def _open_root(grant: Grant, home: Parts, own: list[Parts]) -> Root | None:
+def _open_root(grant: Grant, home: Parts, own: list[Parts], *, further: bool) -> Root | None:
     spelled = split(os.path.abspath(grant.path))  # noqa: PTH100 - Path keeps `..`, which we don't
     parts = split(os.path.realpath(grant.path))
     reason = unsafe_root(parts, grant.mode, home=home, protected=own)
     if reason:
-        raise explain.refused_root(str(grant.path), reason)
+        raise explain.refused_root(str(grant.path), reason, granted=further)
     try:
         kind = os.stat(join(parts))  # noqa: PTH116
         if stat.S_ISDIR(kind.st_mode):
             fd = os.open(join(parts), FOLDER_FLAGS | CLOSE_ON_EXEC)
             return Root(parts, spelled, grant.mode, fd)
         if not stat.S_ISREG(kind.st_mode):
-            raise explain.refused_root(str(grant.path), "it is neither a folder nor a file")
+            raise explain.refused_root(
+                str(grant.path), "it is neither a folder nor a file", granted=further
+            )
         fd = os.open(join(parts[:-1]), FOLDER_FLAGS | CLOSE_ON_EXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
-        raise explain.refused_root(str(grant.path), "you may not enter it") from error
+        raise explain.refused_root(
+            str(grant.path), "you may not enter it", granted=further
+        ) from error
     return Root(parts, spelled, grant.mode, fd, parts[-1])
 
 
 def _no_workspace(path: Path) -> SandboxError:
     return SandboxError(
-        f"the workspace {path} is no folder", fix=f"mkdir -p {path}", path=str(path)
+        f"the workspace {path} is no folder",
+        fix=f"mkdir -p {shlex.quote(str(path))}",
+        path=str(path),
     )

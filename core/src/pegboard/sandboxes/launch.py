@@ -92,6 +92,31 @@ class Started:
             self._terminal = None
 
 
+def check_command(command: Command) -> None:
+    """Refuse what no system can start.
+
+    Raises:
+        SandboxError: When it is empty, holds what is no text of this system, or sets a variable
+            whose name is none.
+    """
+    if not command.argv:
+        raise SandboxError("the command is empty", fix="Name a program.")
+    for text in (*command.argv, *command.env, *command.env.values()):
+        if "\0" in text:
+            raise SandboxError("the command holds a NUL byte", fix="Write it without.")
+        try:
+            os.fsencode(text)
+        except UnicodeEncodeError:
+            raise SandboxError(
+                "the command is not valid text", fix="Write it without lone surrogates."
+            ) from None
+    wrong = next((name for name in command.env if not name or "=" in name or name[0] == "-"), None)
+    if wrong is not None:
+        raise SandboxError(
+            f"{wrong!r} is no name of a variable", fix="Name it with letters, digits and _."
+        )
+
+
 def start_program(
     launch: Launch, command: Command, mark: str, live: LiveProcess | None = None
 ) -> Started:
@@ -106,9 +131,8 @@ def start_program(
     Raises:
         SandboxError: When it can't be started.
     """
+    check_command(command)
     argv = list(launch.argv)
-    if not argv:
-        raise SandboxError("the command is empty", fix="Name a program.")
     env = {**launch.env, MARK_NAME: mark} if mark else dict(launch.env)
     if live is not None and live.terminal is not None:
         ours, theirs = open_terminal(live.terminal)
@@ -153,7 +177,7 @@ def _popen(
         return start() if launch.start is None else launch.start(start)
     except ValueError as error:
         raise SandboxError(
-            f"the command can't be started: {error}", fix="Write it without NUL bytes."
+            f"the command can't be started: {error}", fix="Write it in plain text."
         ) from error
     except OSError as error:
         raise _start_error(error, argv[0], launch.cwd) from error

@@ -12,7 +12,7 @@ from typing import Final
 from pegboard.contracts.errors import SandboxError
 from pegboard.sandboxes.access import check, link_outside
 from pegboard.sandboxes.grants import CLOSE_ON_EXEC, FOLDER_FLAGS, GrantTable, Root
-from pegboard.sandboxes.paths import Parts, PathText, normal
+from pegboard.sandboxes.paths import Parts, PathText, clipped, normal
 from pegboard.sandboxes.syscalls import open_below
 
 MAX_LINKS: Final = 40
@@ -104,7 +104,7 @@ class Walker:
                 self._enter(trail, name)
                 continue
             self._count_link()
-            origin = ("/".join((*trail.below, name)), target)
+            origin = (clipped("/".join((*trail.below, name))), clipped(target))
             if target.startswith("/"):
                 return self._elsewhere(normal((), "/".join((target, *pending))), *origin)
             pending.extendleft(reversed(target.split("/")))

@@ -53,7 +53,8 @@ def reach(
         raise outside(table, path, path.parts, write=write)
     root, rest = chosen
     # judged as it is spelled first, so that a closed place does not even tell what it holds
-    check(table, path, (*root.parts, *rest), write=write)
+    named = (*root.parts, *rest)
+    check(table, path, named, write=write)
     with table.use():
         walker = Walker(table, path, write=write, created=created)
         spot = walker.direct(root, rest) or walker.walk(root, rest, last=follow)
@@ -62,7 +63,8 @@ def reach(
                 os.close(spot.folder)
                 spot.folder = -1
                 spot = walker.walk(root, rest, last=True)
-            check(table, path, spot.parts, write=write)
+            if spot.parts != named:  # where no link was met, that was judged
+                check(table, path, spot.parts, write=write)
             facts = [os.fstat(spot.folder), *filter(None, [spot.found])]
             check_objects(table, path, facts, write=write)
             yield spot
@@ -93,7 +95,7 @@ def open_file(spot: Spot) -> int:
         if opened.st_nlink > 1 and opened.st_uid != os.geteuid():
             raise SandboxError(
                 f"{text} is another name of a file that belongs to somebody else",
-                fix="Ask the person for a copy of it.",
+                fix="No grant opens it: ask the person for a copy of it.",
                 path=text,
             )
         if may_be_key(spot.name) and is_private_key(spot.name, os.pread(fd, KEY_START, 0)):

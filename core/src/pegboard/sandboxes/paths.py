@@ -13,6 +13,9 @@ from pegboard.contracts.errors import SandboxError
 Parts = tuple[str, ...]
 """Components of an absolute path; `()` is the root of the file system."""
 
+MAX_SHOWN: Final = 240
+"""Characters of a path that a message shows."""
+_USER: Final = re.compile(r"~[a-z_][a-z0-9_-]*")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SHORT_GIT: Final = re.compile(r"git~\d+")
 _IGNORED: Final = re.compile(
@@ -40,12 +43,20 @@ def read_path(text: str, *, workspace: Parts, home: Parts) -> PathText:
     """Read a path: relative ones start in the workspace, `~/` is the home folder.
 
     `..` is taken away by name, before any link is looked at, so the path that is shown is the path
-    that is used. `~name` is a plain name.
+    that is used. `~name` is another user's home, which nobody looks up; a file of that name is
+    written `./~name`.
 
     Raises:
-        SandboxError: When it is empty, holds a NUL byte, is no text of this system, or is a URL.
+        SandboxError: When it is empty, holds a NUL byte, is no text of this system, is a URL, or
+            begins with another user's home.
     """
     check_text(text)
+    user = text.partition("/")[0]
+    if _USER.fullmatch(user):
+        raise SandboxError(
+            f"{clipped(text)} is in another user's home: {user} is not looked up here",
+            fix=f"Write the whole path of that home, or ./{user} for a file of that name.",
+        )
     if text == "~" or text.startswith("~/"):
         base, rest = home, text[1:]
     elif text.startswith("/"):
@@ -66,13 +77,30 @@ def check_text(text: str) -> None:
     if "\0" in text:
         raise SandboxError("path contains a NUL byte", fix="Write the path without it.")
     if _URL.match(text):
-        raise SandboxError(f"{text} is a URL, not a path", fix="Write the plain path.")
+        raise SandboxError(f"{clipped(text)} is a URL, not a path", fix="Write the plain path.")
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise SandboxError(
-            f"path is not valid text: {text!a}", fix="Write it without lone surrogates."
+            f"path is not valid text: {clipped(text)!a}", fix="Write it without lone surrogates."
         ) from None
+
+
+def clipped(text: str) -> str:
+    """Return a path as a message shows it: of a very long one the middle is left out."""
+    left_out = len(text) - MAX_SHOWN
+    if left_out <= 0:
+        return text
+    half = MAX_SHOWN // 2
+    return f"{text[:half]}[... {left_out} characters ...]{text[-half:]}"
+
+
+def plain_name(path: str) -> str:
+    """Return a relative path so that it is read as one, though it begins with `~`."""
+    if not path.startswith("~"):
+        return path
+    first = path.partition("/")[0]
+    return f"./{path}" if first == "~" or _USER.fullmatch(first) else path
 
 
 def normal(base: Parts, rest: str) -> Parts:
@@ -116,4 +144,4 @@ def canon(name: str) -> str:
 
 def canon_parts(parts: Parts) -> Parts:
     """Return every component in the form of `canon`."""
-    return tuple(canon(name) for name in parts)
+    return tuple(map(canon, parts))

@@ -91,17 +91,18 @@ class Protection:
             write: Whether it is to be changed.
         """
         folded = canon_parts(parts)
-        named = canon_parts(root)
+        secret: tuple[Closed, Parts] | None = None
         # the folders above are few, the closed places many
-        above = [folded[:depth] for depth in range(len(folded) + 1)]
-        for place in above:
+        for depth in range(len(folded) + 1):
+            place = folded[:depth]
             if place in self.own:
-                return "own", parts[: len(place)]
-        for place in above:
-            if place in self.secrets and not is_below(named, place):
-                return "secret", parts[: len(place)]
+                return "own", parts[:depth]
+            if secret is None and place in self.secrets and not is_below(canon_parts(root), place):
+                secret = "secret", parts[:depth]
+        if secret is not None:
+            return secret
         if write:
-            for depth in range(len(named), len(folded)):
+            for depth in range(len(root), len(folded)):
                 if folded[depth] in CONTROL:
                     return "control", parts[: depth + 1]
         return None

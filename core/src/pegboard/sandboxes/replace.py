@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -13,6 +14,10 @@ from pegboard.sandboxes.grants import CLOSE_ON_EXEC
 from pegboard.sandboxes.syscalls import rename_new
 
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+_UNNAMED: Final = getattr(os, "O_TMPFILE", 0)
+_DESCRIPTORS: Final = "/proc/self/fd"
+_NOT_HERE: Final = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT})
+"""What file systems, and kernels before 3.11, answer that have no files without a name."""
 _NEW_MODE: Final = 0o666  # the umask takes away what the person does not want
 _KEPT_MODE: Final = 0o1777  # set-user-id and set-group-id do not survive a change of content
 _PLAIN_MODE: Final = 0o777  # what is made for a caller gives nobody another's rights
@@ -51,21 +56,20 @@ def replace_file(
     if old is not None and not _writable(folder, name):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     beside = _beside(name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | CLOSE_ON_EXEC
-    fd = os.open(
-        beside, flags, _NEW_MODE if old is None and new_mode is None else 0o600, dir_fd=folder
-    )
+
+    def fill(fd: int) -> None:
+        _write_all(fd, data)
+        if old is not None:
+            _copy_marks(folder, name, fd, old)
+        elif new_mode is not None:
+            os.fchmod(fd, new_mode & _PLAIN_MODE)
+        if durable:
+            os.fsync(fd)
+
+    mode = _NEW_MODE if old is None and new_mode is None else 0o600
     try:
-        try:
-            _write_all(fd, data)
-            if old is not None:
-                _copy_marks(folder, name, fd, old)
-            elif new_mode is not None:
-                os.fchmod(fd, new_mode & _PLAIN_MODE)
-            if durable:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
+        if not _made_unnamed(folder, beside, mode, fill):
+            _make_named(folder, beside, mode, fill)
         if must_be_new:
             rename_new(beside, name, source_fd=folder, target_fd=folder)
         else:
@@ -76,6 +80,38 @@ def replace_file(
         raise
     if durable:
         _sync_folder(folder)
+
+
+def _made_unnamed(folder: int, beside: str, mode: int, fill: Callable[[int], None]) -> bool:
+    """Make a file that gets its name when it is whole; False where the system has none such.
+
+    A process that is killed while it writes leaves nothing behind then.
+    """
+    if not _UNNAMED or not os.access(_DESCRIPTORS, os.X_OK):
+        return False
+    try:
+        fd = os.open(".", os.O_WRONLY | _UNNAMED | CLOSE_ON_EXEC, mode, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _NOT_HERE:
+            return False
+        raise
+    try:
+        fill(fd)
+        os.link(f"{_DESCRIPTORS}/{fd}", beside, dst_dir_fd=folder, follow_symlinks=True)
+    except PermissionError:
+        return False  # a kernel may keep us from naming what now has another owner
+    finally:
+        os.close(fd)
+    return True
+
+
+def _make_named(folder: int, beside: str, mode: int, fill: Callable[[int], None]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | CLOSE_ON_EXEC
+    fd = os.open(beside, flags, mode, dir_fd=folder)
+    try:
+        fill(fd)
+    finally:
+        os.close(fd)
 
 
 def _write_all(fd: int, data: bytes) -> None:

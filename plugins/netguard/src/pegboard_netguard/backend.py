@@ -53,7 +53,8 @@ class GuardedBackend(AsyncNetworkBackend):
         except TimeoutError as error:
             raise ConnectTimeout(f"looking up {host} took too long") from error
         except OSError as error:
-            raise ConnectError(f"{host} could not be looked up: {error.strerror}") from error
+            why = error.strerror or error
+            raise ConnectError(f"{host} could not be looked up: {why}") from error
         failed: Exception = ConnectError(f"{host} has no address")
         for address in addresses:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from pegboard_netguard.addresses import parse
@@ -18,7 +18,12 @@ from pegboard_netguard.tls_hello import RECORD_HEAD, NoHello, record_length, ser
 MAX_HEAD: Final = 65_536
 HEAD_S: Final = 30.0
 """Seconds in which a client must have said what it wants."""
+MAX_CLIENTS: Final = 64
+"""Connections at a time; further ones wait. A program inside can't use up the host's descriptors
+by opening more."""
 _PIECE: Final = 65_536
+_GONE: Final = (OSError, EOFError, asyncio.LimitOverrunError, TimeoutError)
+_AGAIN_S: Final = 0.1
 
 
 class GuardProxy:
@@ -35,19 +40,28 @@ class GuardProxy:
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer clients of a listening socket until cancelled; the socket is closed then."""
-        server = await asyncio.start_server(self._client, sock=listener, limit=MAX_HEAD)
-        try:
-            await server.serve_forever()
-        finally:
-            server.close()
+        free = asyncio.Semaphore(MAX_CLIENTS)
+        with closing(listener):
+            async with asyncio.TaskGroup() as clients:
+                while True:
+                    await free.acquire()
+                    connection = await _accepted(listener)
+                    task = clients.create_task(self._client(connection))
+                    task.add_done_callback(lambda _: free.release())
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _client(self, connection: socket.socket) -> None:
+        try:
+            reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_HEAD)
+        except OSError:
+            return connection.close()
         try:
             await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            writer.close()
+            await writer.wait_closed()
+        except* _GONE:
             pass  # the client, or the server it talks to, went away
         finally:
-            writer.close()
+            writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -112,6 +126,16 @@ class GuardProxy:
         )
         writer.write(head.encode() + text)
         await writer.drain()
+
+
+async def _accepted(listener: socket.socket) -> socket.socket:
+    """Return the next client."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return (await loop.sock_accept(listener))[0]
+        except OSError:  # it went away at once, or this process has no descriptor left for it
+            await asyncio.sleep(_AGAIN_S)
 
 
 async def _greeting(reader: asyncio.StreamReader, host: str) -> bytes:

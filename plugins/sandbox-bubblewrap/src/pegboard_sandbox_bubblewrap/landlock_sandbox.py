@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -23,6 +21,7 @@ from pegboard.sandboxes import (
     Places,
     Runs,
     SandboxFiles,
+    ScratchFolder,
     abilities,
     open_confined,
     run_process,
@@ -32,7 +31,7 @@ from pegboard_sandbox_bubblewrap.environment import inner_environment
 from pegboard_sandbox_bubblewrap.host_system import HostSystem, look_at_host
 from pegboard_sandbox_bubblewrap.landlock_rules import Ruleset, version
 from pegboard_sandbox_bubblewrap.landlock_thread import in_restricted_thread, why_not
-from pegboard_sandbox_bubblewrap.limits import Limits, limits_of
+from pegboard_sandbox_bubblewrap.limits import Limits, limited, limits_of, start_failure
 from pegboard_sandbox_bubblewrap.offline import seems_offline
 from pegboard_sandbox_bubblewrap.report import OFFLINE, landlock_report
 from pegboard_sandbox_bubblewrap.syscall_filter import filter_program
@@ -44,6 +43,8 @@ INFO: Final = SandboxInfo(
     abilities=abilities(),
     files_here=True,
 )
+PREFIX: Final = "pegboard-commands-"
+"""Of the folder for temporary files."""
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 
 
@@ -75,7 +76,12 @@ class LandlockBackend:
                 f"the sandbox landlock does not work here: {unfit}", fix="pegboard doctor"
             )
         files, places = await open_confined(spec, durable=self.settings.durable_writes)
-        machine = LandlockMachine(self.settings)
+        try:
+            folder = await to_thread.run_sync(ScratchFolder, PREFIX)
+        except BaseException:
+            files.table.close()
+            raise
+        machine = LandlockMachine(self.settings, folder)
         return LandlockSandbox(files, spec, machine=machine, places=places, runs=Runs())
 
 
@@ -84,32 +90,22 @@ class LandlockMachine:
 
     Args:
         settings: What the operator decides.
+        folder: For temporary files.
     """
 
-    def __init__(self, settings: LandlockSettings) -> None:
+    def __init__(self, settings: LandlockSettings, folder: ScratchFolder) -> None:
         self.settings = settings
+        self.folder = folder
+        self.tmp = str(folder.path)
         self.abi = version()
         self.system: HostSystem = look_at_host()
         self.limits: Limits = limits_of(settings, own_users=False)
-        self._tmp = ""
 
     @property
     def readable(self) -> tuple[str, ...]:
         """What commands may read beside the grants."""
         comforts = self.system.comforts if self.settings.mode == "standard" else ()
         return (*self.system.folders, *comforts, "/proc")
-
-    def tmp(self) -> str:
-        """Return the folder for temporary files; it is made at the first call."""
-        if not self._tmp:
-            self._tmp = tempfile.mkdtemp(prefix="pegboard-")
-        return self._tmp
-
-    def close(self) -> None:
-        """Remove that folder."""
-        if self._tmp:
-            shutil.rmtree(self._tmp, ignore_errors=True)
-            self._tmp = ""
 
 
 class LandlockSandbox(ConfinedFiles):
@@ -157,6 +153,9 @@ class LandlockSandbox(ConfinedFiles):
                 rules.close()
         finally:
             held = self.places.end()
+        failure = start_failure(done, command.argv[0])
+        if failure is not None:
+            raise failure
         hints = (OFFLINE,) if seems_offline(done) else ()
         return replace(done, notes=(*done.notes, *hints, *held))
 
@@ -170,10 +169,10 @@ class LandlockSandbox(ConfinedFiles):
         """End what still runs, close the grants and remove temporary files."""
         await super().aclose()
         if self.owner:
-            await to_thread.run_sync(self._machine.close)
+            await to_thread.run_sync(self._machine.folder.close)
 
     def _launch(self, places: Places, command: Command, cwd: str, rules: Ruleset) -> Launch:
-        tmp = self._machine.tmp()
+        tmp = self._machine.tmp
         granted = (str(grant.path) for grant in places.grants)
         environment = inner_environment(
             self.spec.env,
@@ -183,7 +182,7 @@ class LandlockSandbox(ConfinedFiles):
             tmp=tmp,
         )
         return Launch(
-            argv=tuple(command.argv),
+            argv=limited(command.argv, self._machine.limits),
             cwd=cwd,
             env=environment,
             start=lambda start: in_restricted_thread(
@@ -199,7 +198,7 @@ class LandlockSandbox(ConfinedFiles):
             for name in _DEVICES:
                 with suppress(FileNotFoundError):
                     rules.allow_write(f"/dev/{name}")
-            rules.allow_write(self._machine.tmp())
+            rules.allow_write(self._machine.tmp)
             for grant in places.grants:
                 allow = rules.allow_write if grant.mode == "rw" else rules.allow_read
                 allow(str(grant.path))
@@ -219,19 +218,22 @@ def no_sockets() -> bytes:
 
 
 def _require_open(places: Places) -> None:
-    """Refuse commands where a grant holds what is to be hidden: rules only ever add.
+    """Refuse commands where rules, which only ever add, can't keep to what was granted.
 
     Raises:
-        SandboxError: When there is such a place.
+        SandboxError: When a grant holds what is to be hidden, or only to be read.
     """
-    place = next((place for place in places.closed if place.why in ("own", "secret")), None)
-    if place is None:
-        return
-    holder = next(
-        grant for grant in places.grants if place.path.startswith(f"{grant.path}{os.sep}")
-    )
-    raise SandboxError(
-        f"commands are refused: the sandbox landlock can't hide {place.path}, which is inside "
-        f"{holder.path}",
-        fix="Work in a folder that does not hold it, or install bubblewrap.",
-    )
+    hidden = (place.path for place in places.closed if place.why in ("own", "secret"))
+    fixed = (str(grant.path) for grant in places.grants if grant.mode == "ro")
+    writable = [grant for grant in places.grants if grant.mode == "rw"]
+    for path, holders, verb in (
+        *((path, places.grants, "hide") for path in hidden),
+        *((path, writable, "keep commands from changing") for path in fixed),
+    ):
+        holder = next((one for one in holders if path.startswith(f"{one.path}{os.sep}")), None)
+        if holder is not None:
+            raise SandboxError(
+                f"commands are refused: the sandbox landlock can't {verb} {path}, which is inside "
+                f"{holder.path}",
+                fix="Work in a folder that does not hold it, or install bubblewrap.",
+            )

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pegboard import SandboxError
+from pegboard import Completed, SandboxError
 from pegboard_sandbox_bubblewrap.config import ConfinedSettings
 
 Limits = dict[int, int]
 """Greatest values by kind of resource."""
 _MIB: Final = 1 << 20
+_PATH: Final = "/usr/bin:/bin:/usr/sbin:/sbin"
+_OPTIONS: Final = {
+    resource.RLIMIT_CORE: "core",
+    resource.RLIMIT_FSIZE: "fsize",
+    resource.RLIMIT_NOFILE: "nofile",
+    resource.RLIMIT_NPROC: "nproc",
+}
 
 
 def limits_of(settings: ConfinedSettings, *, own_users: bool = True) -> Limits:
@@ -40,6 +49,40 @@ def counts_by_namespace() -> bool:
     return (major, minor) >= (5, 14)
 
 
+def limited(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    """Return a command that takes limits upon itself, so that they hold from its first moment.
+
+    Without the program prlimit it is returned as it is.
+    """
+    program = shutil.which("prlimit", path=_PATH)
+    if program is None or not limits:
+        return tuple(argv)
+    options = (f"--{_OPTIONS[kind]}={value}:{value}" for kind, value in _lowest(0, limits))
+    return (program, *options, "--", *argv)
+
+
+def start_failure(done: Completed, program: str) -> SandboxError | None:
+    """Return what it means that prlimit could not start the command, or None when it did."""
+    said = done.stderr.text()
+    if done.exit_code not in (126, 127) or not said.startswith("prlimit: "):
+        return None
+    if done.exit_code == 127:
+        return SandboxError(
+            f"no program named {program} here", fix=f"Install {program}, or name another program."
+        )
+    return SandboxError(
+        f"can't start {program}: {said.strip().rpartition(': ')[2]}",
+        fix="Name a program that may be run.",
+    )
+
+
+def _lowest(pid: int, limits: Limits) -> Iterator[tuple[int, int]]:
+    """Yield the limits that a process may be given: none is above the one that it has."""
+    for kind, value in limits.items():
+        hardest = resource.prlimit(pid, kind)[1]
+        yield kind, value if hardest == resource.RLIM_INFINITY else min(value, hardest)
+
+
 def apply_limits(pid: int, limits: Limits) -> None:
     """Lower the limits of a process, and of what it starts from now on.
 
@@ -47,9 +90,7 @@ def apply_limits(pid: int, limits: Limits) -> None:
         SandboxError: When the system does not let us.
     """
     try:
-        for kind, value in limits.items():
-            _, hardest = resource.prlimit(pid, kind)
-            lowest = value if hardest == resource.RLIM_INFINITY else min(value, hardest)
+        for kind, lowest in _lowest(pid, limits):
             resource.prlimit(pid, kind, (lowest, lowest))
     except ProcessLookupError:
         return  # it has ended

@@ -30,8 +30,9 @@ shift
 exec "$@"
 """
 _SEND: Final = f"""
-for place in /proc/[0-9]*; do
-  tr '\\0' '\\n' <"$place/environ" | grep -q "^{MARK}=$2" && kill "-$1" "${{place#/proc/}}"
+for found in $(grep -ls "{MARK}=$2" /proc/[0-9]*/environ); do
+  place="${{found%/environ}}"
+  tr '\\0' '\\n' <"$found" | grep -q "^{MARK}=$2" && kill "-$1" "${{place#/proc/}}"
 done 2>/dev/null
 true
 """

@@ -16,6 +16,7 @@ from pegboard.sandboxes import (
     OutputSink,
     Parts,
     Runs,
+    check_command,
     command_environment,
     lacks_effect,
     split,
@@ -125,12 +126,7 @@ class SshSandbox(RemoteFiles):
                 fix="Use the tools for files; for one that confines commands: "
                 "pegboard config set sandbox.use auto",
             )
-        if not command.argv:
-            raise SandboxError("the command is empty", fix="Name a program.")
-        if any("\0" in text for text in (*command.argv, *command.env, *command.env.values())):
-            raise SandboxError(
-                "the command can't be started: it holds a NUL byte", fix="Write it without."
-            )
+        check_command(command)
         place = Place(await self._folder(command.cwd), self._environment(command), self._session)
         return await self._runs.run(lambda: run_remote(self.connection, command, place, on_output))
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pegboard.testing.contracts.backend_archive import ArchiveLaws
 from pegboard.testing.contracts.backend_calls import CallLaws
-from pegboard.testing.contracts.backend_engine import (
-    ClosingLaws,
-    DeliveryLaws,
-    FairnessLaws,
-    WaitingLaws,
-)
+from pegboard.testing.contracts.backend_engine import ClosingLaws, DeliveryLaws, FairnessLaws
+from pegboard.testing.contracts.backend_engine_waits import WaitingLaws
 from pegboard.testing.contracts.backend_history import (
     ConversationLaws,
     SpendingLaws,

@@ -61,3 +61,18 @@ class ArchiveLaws(BackendSuite):
             assert len(await store.conversations()) == 2
             assert await archive.expire(NOW + 60) == 2
             assert list(await store.conversations()) == []
+
+    async def test_what_is_erased_is_known_until_it_is_settled(self, tmp_path: Path) -> None:
+        """So that it goes out of what plugins keep as well, whatever happens in between."""
+        async with self.kept(tmp_path) as (store, archive):
+            assert list(await archive.erasures()) == []
+            assert await store.forget("bob")
+            first = await archive.erasures()
+            assert ("conversation", "bob") in [(item.kind, item.name) for item in first]
+            assert len([item for item in first if item.kind == "turn"]) == 1
+            await archive.erase_person("desk:ann")
+            await archive.settle(first, now=NOW)
+            later = [(item.kind, item.name) for item in await archive.erasures()]
+            assert ("person", "desk:ann") in later
+            assert ("conversation", "ann") in later
+            assert ("conversation", "bob") not in later

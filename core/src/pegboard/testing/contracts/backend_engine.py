@@ -1,4 +1,7 @@
-"""The laws of an engine: every turn is delivered, in order, and none waits for another's key."""
+"""The laws of an engine: every turn is delivered, in order, and none waits for another's key.
+
+What can't go on when it is delivered is in `backend_engine_waits.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pegboard.contracts.engine import After, EngineStats, Later, Lease, Outcome
-from pegboard.contracts.store import Store
-from pegboard.contracts.turn import Begun, TurnRef
-from pegboard.testing.contracts.backend_run import Turns, Work
+from pegboard.contracts.engine import After, EngineStats, Lease, Outcome
+from pegboard.contracts.turn import Begun
+from pegboard.testing.contracts.backend_run import SOON_S, Turns, ended, pausing
 from pegboard.testing.contracts.backend_suite import (
-    CLOCK,
-    NOW,
     BackendSuite,
     incoming,
     open_ids,
@@ -23,9 +23,6 @@ from pegboard.testing.contracts.backend_suite import (
     until,
 )
 from pegboard.testing.contracts.suite import PROMPT_S, no_tasks_left
-
-SOON_S = 0.4
-"""Long enough that what must not come has had its time to come."""
 
 
 class DeliveryLaws(BackendSuite):
@@ -38,7 +35,7 @@ class DeliveryLaws(BackendSuite):
             await engine.submit(await took(store, "a"))
             async with served(engine, turns):
                 await engine.submit(await took(store, "b"))
-                await until(lambda: _ended(store), "the end of both turns")
+                await until(lambda: ended(store), "the end of both turns")
                 await until(lambda: engine.stats() == EngineStats(), "rest")
             assert {ref.key for ref in turns.began} == {"a", "b"}
 
@@ -50,7 +47,7 @@ class DeliveryLaws(BackendSuite):
         async with self.opened(tmp_path) as (store, engine):
             turns = Turns(store)
             async with served(engine, turns):
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert turns.sequence("chat") == [1, 2, 3]
 
     async def test_a_turn_that_nobody_submitted_is_found(self, tmp_path: Path) -> None:
@@ -58,18 +55,18 @@ class DeliveryLaws(BackendSuite):
         async with self.opened(tmp_path) as (store, engine), served(engine, Turns(store)):
             await until(lambda: engine.stats() == EngineStats(), "rest")
             await took(store)
-            await until(lambda: _ended(store), "the end of the turn")
+            await until(lambda: ended(store), "the end of the turn")
 
     async def test_the_same_turn_five_times_is_run_once(self, tmp_path: Path) -> None:
         """Submitting again what waits, runs or has ended is harmless."""
         async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, _pausing(0.05))
+            turns = Turns(store, pausing(0.05))
             ref = await took(store)
             async with served(engine, turns):
                 async with anyio.create_task_group() as group:
                     for _ in range(5):
                         group.start_soon(engine.submit, ref)
-                await until(lambda: _ended(store), "the end of the turn")
+                await until(lambda: ended(store), "the end of the turn")
                 await engine.submit(ref)
                 await until(lambda: engine.stats() == EngineStats(), "rest")
             assert turns.began == [ref]
@@ -80,13 +77,13 @@ class DeliveryLaws(BackendSuite):
     ) -> None:
         """Whatever order they are submitted in; conversations run side by side."""
         async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, _pausing(0.01))
+            turns = Turns(store, pausing(0.01))
             keys = ["a", "b", "c"]
             receipts = await took_all(store, [incoming(key) for _ in range(5) for key in keys])
             for receipt in reversed(receipts):
                 await engine.submit(receipt.ref)
             async with served(engine, turns, slots=2 * len(keys)):
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert [turns.sequence(key) for key in keys] == [[1, 2, 3, 4, 5]] * len(keys)
             assert turns.overlapped == []
             assert 1 < turns.most <= len(keys)
@@ -107,7 +104,7 @@ class DeliveryLaws(BackendSuite):
             async with served(engine, turns, slots=1):
                 for key in ("bad", "good", "bad"):
                     await engine.submit(await took(store, key))
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert turns.sequence("bad") == [1, 1, 1, 2]
 
     async def test_a_fenced_delivery_is_dropped_and_the_turn_is_not_lost(
@@ -126,7 +123,7 @@ class DeliveryLaws(BackendSuite):
         async with self.opened(tmp_path) as (store, engine), served(engine, Turns(store, work)):
             await engine.submit(await took(store))
             await engine.submit(await took(store))
-            await until(lambda: _ended(store), "the end of the turns")
+            await until(lambda: ended(store), "the end of the turns")
 
     async def test_a_host_delivers_what_it_accepts(self, tmp_path: Path) -> None:
         """The rest is left to the host that does, without a word."""
@@ -143,127 +140,8 @@ class DeliveryLaws(BackendSuite):
                 await anyio.sleep(SOON_S)
                 assert (desk.began, await open_ids(store)) == (refs[:1], [refs[1].turn])
                 async with served(second, mail):
-                    await until(lambda: _ended(store), "the end of the other turn")
+                    await until(lambda: ended(store), "the end of the other turn")
             assert (desk.began, mail.began) == (refs[:1], refs[1:])
-
-
-class WaitingLaws(BackendSuite):
-    """A turn that can't go on now is delivered again when it can."""
-
-    async def test_a_busy_turn_comes_again_soon(self, tmp_path: Path) -> None:
-        """While another host runs its conversation; it has no slot meanwhile."""
-        async with self.opened(tmp_path) as (other, _), self.opened(tmp_path) as (store, engine):
-            first, second = await took(store), await took(store)
-            begun = await other.begin(first.turn, now=NOW, max_attempts=3)
-            assert isinstance(begun, Begun)
-            turns = Turns(store)
-            async with served(engine, turns, slots=1):
-                await engine.submit(second)
-                await engine.submit(await took(store, "free"))
-                await until(lambda: turns.sequence("free") == [1], "the turn of a free key")
-                assert turns.sequence("chat") == []
-                await other.finish(first.turn, begun.turn.fence, state="done", now=NOW)
-                await until(lambda: turns.sequence("chat") == [2], "the turn", limit_s=PROMPT_S)
-
-    async def test_a_later_turn_comes_at_its_time(self, tmp_path: Path) -> None:
-        """Not before, and told for which time; what comes after it in its conversation waits."""
-        times: list[float] = []
-        due: list[float | None] = []
-
-        async def once(begun: Begun, lease: Lease) -> Outcome | None:
-            times.append(CLOCK.now())
-            due.append(lease.due)
-            if len(times) > 1:
-                return None
-            at = CLOCK.now() + SOON_S
-            times.append(at)
-            await store.wait(begun.turn.ref.turn, begun.turn.fence, until=at)
-            return Later(at)
-
-        async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, once)
-            async with served(engine, turns):
-                for _ in range(2):
-                    await engine.submit(await took(store))
-                await until(lambda: engine.stats().later == 1, "the wait")
-                assert (engine.stats().running, engine.stats().keys) == (0, 1)
-                await until(lambda: _ended(store), "the end of the turns")
-            assert turns.sequence("chat") == [1, 1, 2]
-            begun, at, again = times[:3]
-            assert SOON_S <= again - begun < SOON_S + PROMPT_S
-            assert due == [None, at, None]
-
-    @pytest.mark.parametrize("at", [None, 3600.0])
-    async def test_a_poke_wakes_a_later_turn(self, tmp_path: Path, at: float | None) -> None:
-        """At once, long before its time; another key's poke does not."""
-        async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, _waiting_once(store, None if at is None else CLOCK.now() + at))
-            async with served(engine, turns):
-                ref = await took(store)
-                await engine.submit(ref)
-                await until(lambda: engine.stats().later == 1, "the wait")
-                await engine.poke("other")
-                await anyio.sleep(SOON_S)
-                assert len(turns.began) == 1
-                await store.wake(ref.turn)
-                await engine.poke(ref.key)
-                await until(lambda: _ended(store), "the end of the turn", limit_s=PROMPT_S)
-
-    async def test_a_turn_that_another_host_woke_goes_on(self, tmp_path: Path) -> None:
-        """Nobody pokes this engine then: it looks by itself."""
-        async with (
-            self.opened(tmp_path) as (other, _),
-            self.opened(tmp_path) as (store, engine),
-            served(engine, Turns(store, _waiting_once(store, None))),
-        ):
-            ref = await took(store)
-            await engine.submit(ref)
-            await until(lambda: engine.stats().later == 1, "the wait")
-            assert await other.wake(ref.turn)
-            await until(lambda: _ended(store), "the end of the turn")
-
-    async def test_a_poke_reaches_what_runs(self, tmp_path: Path) -> None:
-        """The lease of the running turn hears of it, and no other."""
-        heard: list[str] = []
-        go_on = anyio.Event()
-
-        async def listening(begun: Begun, lease: Lease) -> Outcome | None:
-            lease.poked = lambda: heard.append(lease.key)
-            await go_on.wait()
-            return None
-
-        async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, listening)
-            async with served(engine, turns):
-                for key in ("a", "b"):
-                    await engine.submit(await took(store, key))
-                await until(lambda: len(turns.began) == 2, "both turns")
-                await engine.poke("a")
-                await until(lambda: bool(heard), "the poke", limit_s=PROMPT_S)
-                assert heard == ["a"]
-                go_on.set()
-                await until(lambda: _ended(store), "the end of the turns")
-
-    async def test_a_poke_is_not_lost_while_a_turn_goes_to_wait(self, tmp_path: Path) -> None:
-        """The answer may come after the turn was put aside and before its handler returned."""
-        aside, woken = anyio.Event(), anyio.Event()
-
-        async def slow(begun: Begun, lease: Lease) -> Outcome | None:
-            if aside.is_set():
-                return None
-            await store.wait(begun.turn.ref.turn, begun.turn.fence, until=None)
-            aside.set()
-            await woken.wait()
-            return Later(None)
-
-        async with self.opened(tmp_path) as (store, engine), served(engine, Turns(store, slow)):
-            ref = await took(store)
-            await engine.submit(ref)
-            await aside.wait()
-            assert await store.wake(ref.turn)
-            await engine.poke(ref.key)
-            woken.set()
-            await until(lambda: _ended(store), "the end of the turn", limit_s=PROMPT_S)
 
 
 class FairnessLaws(BackendSuite):
@@ -288,13 +166,13 @@ class FairnessLaws(BackendSuite):
                 stats = engine.stats()
                 assert (stats.running, stats.waiting, stats.keys) == (3, 4, 7)
                 go_on.set()
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert turns.most == 3
 
     async def test_one_busy_conversation_does_not_delay_the_others(self, tmp_path: Path) -> None:
         """With 500 turns of one key waiting, 100 others run before a fraction of those has."""
         async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, _pausing(0.002))
+            turns = Turns(store, pausing(0.002))
             many = await took_all(store, [incoming("busy") for _ in range(500)])
             few = await took_all(store, [incoming(f"chat{number}") for number in range(100)])
             async with served(engine, turns, slots=4):
@@ -329,7 +207,7 @@ class FairnessLaws(BackendSuite):
                 await engine.submit(await took(store))
                 await until(lambda: turns.sequence("chat") == [1], "the turn", limit_s=PROMPT_S)
                 go_on.set()
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
 
     async def test_background_work_is_done_when_nobody_waits(self, tmp_path: Path) -> None:
         """Even with a single slot, where a person would come first."""
@@ -339,7 +217,7 @@ class FairnessLaws(BackendSuite):
                 await engine.submit(await took(store, key, background=True))
             await engine.submit(await took(store))
             async with served(engine, turns, slots=1):
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert turns.began[0].key == "chat"
 
     async def test_a_person_behind_background_work_is_not_background(self, tmp_path: Path) -> None:
@@ -351,7 +229,7 @@ class FairnessLaws(BackendSuite):
             for ref in refs:
                 await engine.submit(ref)
             async with served(engine, turns, slots=1):
-                await until(lambda: _ended(store), "the end of the turns")
+                await until(lambda: ended(store), "the end of the turns")
             assert [ref.key for ref in turns.began] == ["chat", "chat", "job"]
 
 
@@ -361,7 +239,7 @@ class ClosingLaws(BackendSuite):
     async def test_what_runs_may_finish(self, tmp_path: Path) -> None:
         """Within the grace; nothing more is begun, and the rest stays open."""
         async with self.opened(tmp_path) as (store, engine):
-            turns = Turns(store, _pausing(0.2))
+            turns = Turns(store, pausing(0.2))
             refs = [await took(store) for _ in range(2)]
             async with anyio.create_task_group() as group:
 
@@ -385,7 +263,7 @@ class ClosingLaws(BackendSuite):
                 async with anyio.create_task_group() as group:
 
                     async def serve() -> None:
-                        await engine.serve(Turns(store, _pausing(3600)), slots=1)
+                        await engine.serve(Turns(store, pausing(3600)), slots=1)
 
                     group.start_soon(serve)
                     await until(lambda: engine.stats().running == 1, "the first turn")
@@ -396,14 +274,14 @@ class ClosingLaws(BackendSuite):
             async with self.opened(tmp_path) as (other, second):
                 turns = Turns(other)
                 async with served(second, turns):
-                    await until(lambda: _ended(other), "the end of the turns")
+                    await until(lambda: ended(other), "the end of the turns")
                 assert turns.began == refs
 
     async def test_cancelling_ends_it(self, tmp_path: Path) -> None:
         """At once, with all that it runs, and what it ran is open."""
         async with self.opened(tmp_path) as (store, engine):
             with no_tasks_left():
-                async with served(engine, Turns(store, _pausing(3600))):
+                async with served(engine, Turns(store, pausing(3600))):
                     ref = await took(store)
                     await engine.submit(ref)
                     await until(lambda: engine.stats().running == 1, "the turn")
@@ -416,30 +294,3 @@ class ClosingLaws(BackendSuite):
             for _ in range(2):
                 await engine.close(PROMPT_S)
             assert len(await open_ids(store)) == 1
-
-
-async def _ended(store: Store) -> bool:
-    return not await store.open_turns()
-
-
-def _pausing(seconds: float) -> Work:
-    async def work(begun: Begun, lease: Lease) -> Outcome | None:
-        await anyio.sleep(seconds)
-        return None
-
-    return work
-
-
-def _waiting_once(store: Store, at: float | None) -> Work:
-    """Return work that is put aside the first time, and done the second."""
-    waited: set[str] = set()
-
-    async def work(begun: Begun, lease: Lease) -> Outcome | None:
-        ref: TurnRef = begun.turn.ref
-        if ref.turn in waited:
-            return None
-        waited.add(ref.turn)
-        await store.wait(ref.turn, begun.turn.fence, until=at)
-        return Later(at)
-
-    return work

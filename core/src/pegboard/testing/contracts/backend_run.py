@@ -18,6 +18,9 @@ Work = Callable[[Begun, Lease], Awaitable[Outcome | None]]
 Note = Callable[[str, TurnRef, str], None]
 """Told of each thing that happens: what, to which turn, and the call or part it is about."""
 
+SOON_S = 0.4
+"""Long enough that what must not come has had its time to come."""
+
 
 def outcome_of(answer: NotBegun) -> Outcome:
     """Return what to tell the engine about a turn that can't be begun."""
@@ -144,6 +147,21 @@ class NotedTurns:
         elif state == "pending" and await self._store.sending(ref.turn, fence, 0, now=now):
             self._note("sent", ref, "0")
             await self._store.sent(ref.turn, 0, [ref.turn], now=now)
+
+
+async def ended(store: Store) -> bool:
+    """Tell whether every turn of a store has ended."""
+    return not await store.open_turns()
+
+
+def pausing(seconds: float) -> Work:
+    """Return work that takes so long."""
+
+    async def work(begun: Begun, lease: Lease) -> Outcome | None:
+        await anyio.sleep(seconds)
+        return None
+
+    return work
 
 
 def broken(noted: Sequence[tuple[str, str, int, str]]) -> list[str]:

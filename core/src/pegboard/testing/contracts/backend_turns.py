@@ -226,6 +226,7 @@ class BeginLaws(BackendSuite):
             assert given_up.why == "dead"
             assert given_up.turn is not None
             assert (given_up.turn.ref, given_up.turn.state) == (ref, "dead")
+            assert [dead.turn for dead in await store.dead_turns()] == [ref.turn]
             assert (await refused(store, ref)).why == "over", "it was given up twice"
             await began(store, following)
 

@@ -14,6 +14,9 @@ from pegboard.config.schema import check, defaults
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS
 from pegboard.plugins.building.build_child import build_in_child, stale
+from pegboard.plugins.decision.chat_commands import OWN
+from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
+from pegboard.plugins.discovery.chat_command import chat_command_fault
 from pegboard.plugins.running.hook_table import TRANSFORMED
 from pegboard.testing.contracts.installed import Installed, find
 from pegboard.testing.contracts.sample_events import newer_events
@@ -85,7 +88,8 @@ class PluginContract(Suite):
         readme, manifest = installed.readme, installed.manifest
         assert readme.strip(), "it has no README"
         names = [tool["name"] for tool in manifest.tools]
-        names += [item.name for item in manifest.contributions]
+        names += [item.name for item in manifest.contributions if item.kind != CHAT_COMMAND]
+        names += [f"/{item.name}" for item in manifest.contributions if item.kind == CHAT_COMMAND]
         names += [*manifest.secrets, *manifest.hooks]
         unnamed = [name for name in names if name not in readme]
         assert not unnamed, f"the README says nothing of: {', '.join(unnamed)}"
@@ -170,6 +174,15 @@ class PluginContract(Suite):
                 given = captured | set(intent.get("arguments", {}))
                 assert given <= known, f"{tool['name']} has no argument {sorted(given - known)}"
 
+    def test_its_chat_commands_are_its_own(self) -> None:
+        """No word is one of Pegboard's, and each calls a tool of the plugin as it may be called."""
+        manifest = self._installed().manifest
+        for item in manifest.contributions:
+            if item.kind == CHAT_COMMAND:
+                assert item.name not in OWN, f"/{item.name} is Pegboard's own"
+                fault = chat_command_fault(item, manifest.tools)
+                assert not fault, f"/{item.name}: {fault}"
+
     async def test_every_reference_resolves(self, host: HostFactory) -> None:
         """What the manifest names is there when the plugin is active."""
         manifest = self._installed().manifest
@@ -178,7 +191,8 @@ class PluginContract(Suite):
             named = {(item.kind, item.name) for item in manifest.contributions}
             assert set(active.contributions) == named
             for contribution in active.contributions.values():
-                assert callable(contribution.factory), f"{contribution.name}: no factory"
+                made = callable(contribution.factory) or contribution.kind == CHAT_COMMAND
+                assert made, f"{contribution.name}: no factory"
             assert set(active.hooks) == set(manifest.hooks)
 
     async def test_it_starts_and_stops_twice(self, host: HostFactory) -> None:

@@ -29,6 +29,7 @@ OBSERVED: Final[tuple[Any, ...]] = (
     ),
     events.ModelCalled(provider="sample", model="sample", usage=Usage(), duration_ms=1.0),
     events.ToolCalled(call="call", tool=TOOL, caller=CALLER, duration_ms=1.0),
+    events.ConversationsErased(conversations=("conversation",), turns=("turn",)),
 )
 SAMPLES: Final[dict[str, Any]] = {
     "pegboard_message_in": events.MessageInEvent(message=MESSAGE_IN, caller=CALLER),

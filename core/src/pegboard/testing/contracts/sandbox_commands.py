@@ -47,6 +47,24 @@ class CommandLaws(SandboxSuite):
                 return
             assert ended.exit_code not in (0, None)
 
+    async def test_what_no_system_can_start_is_refused(self, tmp_path: Path) -> None:
+        """NUL bytes, text that is none, and variables without a name are refusals, no crash."""
+        bad: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
+            ((), {}),
+            (("echo", "a\0b"), {}),
+            (("echo", "\ud800"), {}),
+            (("env",), {"A": "b\0c"}),
+            (("env",), {"A": "\ud800"}),
+            (("env",), {"A=B": "c"}),
+            (("env",), {"": "c"}),
+            (("env",), {"-i": "c"}),
+        )
+        async with self.opened(tmp_path) as sandbox:
+            for argv, env in bad:
+                with pytest.raises(SandboxError) as refused:
+                    await sandbox.run(Command(argv=argv, env=env))
+                assert refused.value.fix, (argv, env)
+
     async def test_it_starts_in_the_workspace(self, tmp_path: Path) -> None:
         """`cwd` is the workspace or a folder below; another one is refused."""
         async with self.opened(tmp_path) as sandbox:

@@ -12,16 +12,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from pegboard.contracts.sandbox import Command, Enforcement, Grant, Sandbox
 from pegboard.testing.contracts.sandbox_suite import SandboxSuite
+from pegboard.testing.pytest_plugin import TOLD
 
 ALLOWED: Final = "ALLOWED"
 """How a try ends that the sandbox let happen."""
@@ -105,15 +104,14 @@ class SandboxProbes(SandboxSuite):
     no command."""
 
     async def test_each_attack_ends_as_it_is_known_to(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self, tmp_path: Path, record_property: Callable[[str, object], None]
     ) -> None:
         """What is let happen is what the author says, no more and no less."""
         grants = python_grants()
         async with self.opened(tmp_path, grants=grants) as sandbox:
             probed = await probe(sandbox, tmp_path)
             report = sandbox.explain()
-        with capsys.disabled():
-            print(f"\n{probed.figure(f'{report.sandbox}, {user_title()}')}")
+        record_property(TOLD, probed.figure(f"{report.sandbox}, {user_title()}"))
         if self.allowed is not None:
             through = sorted(probed.allowed - self.allowed)
             assert not through, f"let through: {', '.join(through)}"
