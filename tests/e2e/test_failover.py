@@ -35,9 +35,9 @@ def counterparts_are_there() -> Iterator[None]:
 
 def chain(chaos: Chaos, llama: Llama, **more: Any) -> dict[str, Any]:
     """Return settings with the three: the model can call no tools, so small is it."""
-    usual = {"type": "openai-compatible", "server": "llamacpp"}
-    there = {**usual, "base_url": f"{chaos.url}/v1"}
-    local = {**usual, "base_url": f"{llama.url}/v1"}
+    usual = {"type": "openai-compatible"}
+    there = {**usual, "server": "other", "base_url": f"{chaos.url}/v1"}
+    local = {**usual, "server": "llamacpp", "base_url": f"{llama.url}/v1"}
     return {
         "providers.limits": there,
         "providers.breaks": there,

@@ -111,6 +111,24 @@ async def test_who_failed_is_asked_after_the_others_by_every_run(raw, answer, cl
     ].text == "Back"
 
 
+async def test_an_answer_that_was_asked_for_earlier_does_not_hide_a_later_failure(
+    raw, answer, clock
+) -> None:
+    limit = ProviderError("no", kind="rate_limit", retry_after=1_806.0)
+    first, second = raw(answer("Long"), [limit], id="one"), raw(answer("Other"), id="two")
+    route = chain(clock, first, second)
+    slow = route.session().stream(ChatRequest())
+    await anext(slow)  # it is being answered while another turn is refused
+    clock.auto = True
+    await clock.sleep(1)
+    assert [
+        event.text for event in await read(route.session()) if isinstance(event, TextDelta)
+    ] == ["Other"]
+    assert [event.text async for event in slow if isinstance(event, TextDelta)] == ["Long"]
+    cooling = route.cooldowns.of("one", "")
+    assert cooling is not None and cooling.left_s > 1_800
+
+
 async def test_when_all_failed_a_short_while_ago_all_are_asked_in_order(raw, answer, clock) -> None:
     first = raw(fails("auth"), answer("Mended"), id="one")
     second = raw(fails("auth"), id="two")

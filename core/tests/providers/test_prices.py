@@ -36,7 +36,7 @@ def prices() -> Prices:
         ("mine", "whatever", 0.0),
         ("offline", "", 0.0),
         ("any", "nobody-knows", None),
-        ("home", "gpt-4o", None),
+        ("home", "gpt-4o", 0.0),
         ("near", "gpt-4o", None),
     ],
 )
@@ -45,6 +45,37 @@ def test_what_the_operator_says_counts_and_nothing_is_guessed(
 ) -> None:
     found = prices.cost(provider, model, input=1_000, output=100, cached=500)
     assert found == (cost if cost is None else pytest.approx(cost))
+
+
+@pytest.mark.parametrize(
+    ("server", "url", "model", "free"),
+    [
+        ("llamacpp", "", "", True),
+        ("lmstudio", "", "qwen3-8b", True),
+        ("vllm", "http://127.0.0.2:8000/v1", "m2", True),
+        ("vllm", "http://[::1]:8000/v1", "m2", True),
+        ("vllm", "http://LOCALHOST:8000/v1", "m2", True),
+        ("vllm", "https://gpu.example.org/v1", "m2", False),
+        ("vllm", "http://192.168.1.5:8000/v1", "m2", False),
+        ("vllm", "http://127.0.0.1.example.org/v1", "m2", False),
+        ("vllm", "http://[nonsense", "m2", False),
+        ("ollama", "", "qwen3:8b", True),
+        ("ollama", "", "gpt-oss:120b-cloud", False),
+        ("ollama", "", "GLM-4.6:Cloud", False),
+        ("ollama", "", "", False),  # the server chooses, and may choose one that it relays
+        ("other", "http://127.0.0.1:9/v1", "m2", False),
+        ("openrouter", "http://127.0.0.1:9/v1", "m2", False),
+    ],
+)
+def test_a_model_on_a_server_of_ones_own_has_no_bill_unless_the_server_relays(
+    server: str, url: str, model: str, free: bool
+) -> None:
+    said = {"type": "openai-compatible", "server": server, "base_url": url}
+    prices = Prices.from_settings(MODELS, {"x": said})
+    assert prices.cost("x", model, input=10, output=10) == (0.0 if free else None)
+    assert prices.price("x", model)[1] == ("free" if free else "unknown")
+    assert prices.is_unknown("x", model) is not free
+    assert prices.may_be_free("x") is (server == "other")
 
 
 def test_a_vendors_price_comes_from_its_list_with_the_cache_in_it(prices: Prices) -> None:
@@ -68,22 +99,22 @@ def test_a_vendors_price_comes_from_its_list_with_the_cache_in_it(prices: Prices
 
 
 @pytest.mark.parametrize(
-    ("provider", "model", "unknown"),
+    ("provider", "model", "asked", "unknown"),
     [
-        ("any", "m", False),
-        ("mine", "whatever", False),
-        ("offline", "", False),
-        ("any", "odd", True),
-        ("named", "", True),
-        ("named", "m", False),
-        ("any", "", False),
+        ("any", "m", "m", False),
+        ("mine", "whatever", "whatever", False),
+        ("any", "odd", "odd", True),
+        ("named", "", "odd", True),
+        ("named", "m", "m", False),
+        ("any", "", "", True),
     ],
 )
-def test_a_price_is_unknown_only_of_a_model_that_is_known(
-    provider: str, model: str, unknown: bool
+def test_the_price_that_counts_is_that_of_the_model_which_is_asked(
+    provider: str, model: str, asked: str, unknown: bool
 ) -> None:
     prices = Prices.from_settings(MODELS, {**PROVIDERS, "named": {"model": "odd"}})
-    assert prices.is_unknown(provider, model) is unknown
+    assert prices.asked(provider, model) == asked
+    assert prices.is_unknown(provider, asked) is unknown
 
 
 def test_what_was_recorded_stays_and_what_was_not_known_then_may_be_now(prices: Prices) -> None:

@@ -55,6 +55,22 @@ def test_an_event_without_its_last_empty_line_is_taken_at_the_end() -> None:
     assert parsed([b"data: last\r"]) == [SseEvent("last")]
 
 
+@pytest.mark.parametrize("piece", [1, 5, 100])
+def test_a_whole_object_without_the_end_of_its_line_is_the_last_event(piece: int) -> None:
+    data = b'event: x\ndata: {"a": {"b": 1}}'
+    pieces = [data[n : n + piece] for n in range(0, len(data), piece)]
+    assert parsed(pieces) == [SseEvent('{"a": {"b": 1}}', "x")]
+    for cut in range(16, len(data)):
+        assert parsed([data[:cut]]) == []
+
+
+@pytest.mark.parametrize(
+    "last", [b"data: 12", b"data: [DONE]", b'data: "a}', b': {"a": 1}', b"id: {}"]
+)
+def test_another_line_without_its_end_may_have_been_longer(last: bytes) -> None:
+    assert parsed([b"data: whole\n\n" + last]) == [SseEvent("whole")]
+
+
 def test_a_line_that_was_cut_off_is_no_event() -> None:
     assert parsed([b'data: whole\n\ndata: {"cut']) == [SseEvent("whole")]
 

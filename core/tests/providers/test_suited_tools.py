@@ -3,11 +3,10 @@ from __future__ import annotations
 import pytest
 
 from pegboard.contracts.provider import ChatRequest, ModelCaps, ProviderError, ToolDeclaration
-from pegboard.providers import suited_tools
 from pegboard.providers.families import family_caps
 from pegboard.providers.model_settings import ModelTable
 from pegboard.providers.route import Hop, Route
-from pegboard.providers.suited_tools import suited
+from pegboard.providers.suited_tools import ALTERNATIVES, TASKS, corrected, suited
 
 TOOLS = tuple(ToolDeclaration(name, "", {}) for name in ("apply_patch", "file_edit", "shell"))
 PATCH, TEXT = ModelCaps(offered=("apply_patch",)), ModelCaps(offered=("file_edit",))
@@ -18,22 +17,30 @@ def names(tools) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("model", "tool"),
+    ("model", "edits", "plans"),
     [
-        ("gpt-5.1-codex", "apply_patch"),
-        ("openai/gpt-5-mini", "apply_patch"),
-        ("gpt-oss:20b", "apply_patch"),
-        ("o4-mini", "apply_patch"),
-        ("codex-mini-latest", "apply_patch"),
-        ("gpt-4o", "file_edit"),
-        ("claude-sonnet-5-5", "file_edit"),
-        ("gemini-3.8-flash", "file_edit"),
-        ("qwen3:8b", "file_edit"),
-        ("of-tomorrow", "file_edit"),
+        ("gpt-5.1-codex", "apply_patch", ("update_plan",)),
+        ("openai/gpt-5-mini", "apply_patch", ("update_plan",)),
+        ("gpt-oss:20b", "apply_patch", ("update_plan",)),
+        ("o4-mini", "apply_patch", ("update_plan",)),
+        ("codex-mini-latest", "apply_patch", ("update_plan",)),
+        ("gpt-4o", "file_edit", ("update_plan",)),
+        ("claude-sonnet-5-5", "file_edit", TASKS),
+        ("anthropic/claude-opus-4-1", "file_edit", TASKS),
+        ("gemini-3.8-flash", "file_edit", ("update_plan",)),
+        ("qwen3:8b", "file_edit", ("update_plan",)),
+        ("of-tomorrow", "file_edit", ("update_plan",)),
     ],
 )
-def test_each_family_changes_files_as_it_was_trained_to(model: str, tool: str) -> None:
-    assert family_caps(model).offered == (tool,)
+def test_each_family_works_as_it_was_trained_to(
+    model: str, edits: str, plans: tuple[str, ...]
+) -> None:
+    assert family_caps(model).offered == (edits, *plans)
+
+
+def test_no_tool_belongs_to_two_ways_of_doing_something() -> None:
+    named = [name for ways in ALTERNATIVES for way in ways for name in way]
+    assert len(named) == len(set(named))
 
 
 def test_of_two_tools_that_change_files_one_is_declared() -> None:
@@ -55,18 +62,40 @@ def test_what_is_withheld_is_not_declared_and_stands_for_nothing() -> None:
     assert names(suited(TOOLS, without)) == ["file_edit", "shell"]
 
 
-def test_other_tools_that_do_the_same_are_more_of_the_same_data(
-    monkeypatch: pytest.MonkeyPatch,
+PLANS = tuple(ToolDeclaration(name, "", {}) for name in ("update_plan", *TASKS))
+
+
+@pytest.mark.parametrize(
+    ("offered", "left"),
+    [
+        (("apply_patch", "update_plan"), ["apply_patch", "shell", "update_plan"]),
+        (("file_edit", *TASKS), ["file_edit", "shell", *TASKS]),
+        (("TaskCreate",), ["apply_patch", "file_edit", "shell", *TASKS]),
+        (
+            ("update_plan", "TaskCreate"),
+            ["apply_patch", "file_edit", "shell", "update_plan", *TASKS],
+        ),
+        ((), ["apply_patch", "file_edit", "shell", "update_plan", *TASKS]),
+    ],
+)
+def test_one_tool_stands_for_the_way_that_it_belongs_to(
+    offered: tuple[str, ...], left: list[str]
 ) -> None:
-    plans = frozenset({"update_plan", "task_create", "task_update"})
-    monkeypatch.setattr(suited_tools, "ALTERNATIVES", (*suited_tools.ALTERNATIVES, plans))
-    tools = (*TOOLS, *(ToolDeclaration(name, "", {}) for name in sorted(plans)))
-    used_to_tasks = ModelCaps(offered=("file_edit", "task_create", "task_update"))
-    assert names(suited(tools, used_to_tasks)) == [
-        "file_edit", "shell", "task_create", "task_update",
-    ]  # fmt: skip
-    used_to_plans = ModelCaps(offered=("apply_patch", "update_plan"))
-    assert names(suited(tools, used_to_plans)) == ["apply_patch", "shell", "update_plan"]
+    assert names(suited((*TOOLS, *PLANS), ModelCaps(offered=offered))) == left
+
+
+def test_where_a_way_is_missing_the_other_one_is_declared() -> None:
+    tools = [tool for tool in PLANS if tool.name != "update_plan"]
+    assert names(suited(tools, ModelCaps(offered=("apply_patch", "update_plan")))) == [*TASKS]
+
+
+def test_what_the_operator_says_is_about_what_it_names() -> None:
+    usual = ("file_edit", *TASKS)
+    assert corrected(["apply_patch"], usual) == ("apply_patch", *TASKS)
+    assert corrected(["update_plan"], usual) == ("update_plan", "file_edit")
+    assert corrected(["update_plan", "apply_patch"], usual) == ("update_plan", "apply_patch")
+    assert corrected(["mine"], usual) == ("mine", *usual)
+    assert corrected([], usual) == ()
 
 
 def test_the_operator_knows_better() -> None:

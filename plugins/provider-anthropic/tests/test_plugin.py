@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from counterparts import Answer, scripted
+from counterparts import MATHS, Answer, scripted
 
-from pegboard import Plugin
 from pegboard.testing import HostFactory
 
 pytestmark = pytest.mark.anyio
@@ -40,22 +39,10 @@ def at(url: str, **settings: Any) -> dict[str, Any]:
     return {"agent.provider": "x", "providers.x": made}
 
 
-def doubling() -> Plugin:
-    """Return a plugin with one tool."""
-    plugin = Plugin(summary="Doubles")
-
-    @plugin.tool(effects={"read"})
-    async def double(number: int) -> str:
-        """Double a number."""
-        return str(number * 2)
-
-    return plugin
-
-
 async def test_calls_run_and_the_reasoning_before_them_comes_back(host: HostFactory) -> None:
     async with (
         scripted(says(THINKING, CALL, stop="tool_use"), says(text("It is 42."))) as server,
-        host(PLUGIN, inline={"maths": doubling()}, config=at(server.url), secrets=KEY) as world,
+        host(PLUGIN, inline=MATHS, config=at(server.url), secrets=KEY) as world,
     ):
         outcome = await world.ask("Double 21")
         first, second = (request.json for request in server.requests)
@@ -74,7 +61,7 @@ async def test_the_next_turn_goes_on_without_old_reasoning(host: HostFactory) ->
     answers = says(THINKING, CALL, stop="tool_use"), says(text("It is 42.")), says(text("Yes."))
     async with (
         scripted(*answers) as server,
-        host(PLUGIN, inline={"maths": doubling()}, config=at(server.url), secrets=KEY) as world,
+        host(PLUGIN, inline=MATHS, config=at(server.url), secrets=KEY) as world,
     ):
         await world.ask("Double 21")
         assert (await world.ask("Really?")).text == "Yes."

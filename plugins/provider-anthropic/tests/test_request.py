@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counterparts import ECHO, Answer, answered, ask, asking, called, scripted
+from counterparts import ECHO, Answer, Kept, answered, ask, asking, called, scripted
 from pegboard_provider_anthropic.provider import AnthropicProvider
 
 from pegboard import (
@@ -52,19 +52,6 @@ def says(*content: dict[str, Any], stop: str) -> Answer:
         {"type": "message_stop"},
         done=False,
     )
-
-
-class Kept:
-    """Blobs of a run."""
-
-    def __init__(self, **blobs: bytes) -> None:
-        self._blobs = blobs
-
-    async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
-        raise AssertionError
-
-    async def get(self, blob_id: str) -> bytes:
-        return self._blobs[blob_id]
 
 
 async def sent(messages: Make, request: ChatRequest, **settings: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from pegboard_provider_gemini.stream import FAULTS, STOPS, GenerateFold
-from pegboard_provider_http import HttpApi
+from pegboard_provider_http.api import HttpApi
 
 from pegboard import ProviderError, TextDelta, ToolCallDelta, ToolCallStart
 from pegboard.providers import ToolNames

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from counterparts import Answer, scripted
+from counterparts import MATHS, Answer, scripted
 
-from pegboard import Plugin
 from pegboard.testing import HostFactory
 
 pytestmark = pytest.mark.anyio
@@ -30,22 +29,10 @@ def at(url: str, **settings: Any) -> dict[str, Any]:
     return {"agent.provider": "x", "providers.x": made}
 
 
-def doubling() -> Plugin:
-    """Return a plugin with one tool."""
-    plugin = Plugin(summary="Doubles")
-
-    @plugin.tool(effects={"read"})
-    async def double(number: int) -> str:
-        """Double a number."""
-        return str(number * 2)
-
-    return plugin
-
-
 async def test_calls_run_and_their_signature_comes_back(host: HostFactory) -> None:
     async with (
         scripted(says(SIGNED), says({"text": "It is 42."})) as server,
-        host(PLUGIN, inline={"maths": doubling()}, config=at(server.url), secrets=KEY) as world,
+        host(PLUGIN, inline=MATHS, config=at(server.url), secrets=KEY) as world,
     ):
         outcome = await world.ask("Double 21")
         first, second = (request.json for request in server.requests)
@@ -64,7 +51,7 @@ async def test_several_turns_never_use_an_id_twice(host: HostFactory) -> None:
     answers = says(SIGNED, SIGNED), says({"text": "Once."}), says(SIGNED), says({"text": "Twice."})
     async with (
         scripted(*answers) as server,
-        host(PLUGIN, inline={"maths": doubling()}, config=at(server.url), secrets=KEY) as world,
+        host(PLUGIN, inline=MATHS, config=at(server.url), secrets=KEY) as world,
     ):
         await world.ask("Double 21")
         assert (await world.ask("And again")).text == "Twice."

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counterparts import ECHO, Answer, answered, ask, asking, called, scripted
+from counterparts import ECHO, Answer, Kept, answered, ask, asking, called, scripted
 from pegboard_provider_gemini.conversation import UNSIGNED
 from pegboard_provider_gemini.provider import GeminiProvider
 
@@ -40,19 +40,6 @@ def says(*parts: dict[str, Any], stop: str = "STOP", **candidate: Any) -> Answer
 
 
 SAID = says({"text": "ok"})
-
-
-class Kept:
-    """Blobs of a run."""
-
-    def __init__(self, **blobs: bytes) -> None:
-        self._blobs = blobs
-
-    async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
-        raise AssertionError
-
-    async def get(self, blob_id: str) -> bytes:
-        return self._blobs[blob_id]
 
 
 async def sent(gemini: Make, request: ChatRequest, **settings: Any) -> dict[str, Any]:

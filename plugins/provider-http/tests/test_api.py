@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 from httpx import AsyncHTTPTransport
-from pegboard_provider_http import Event, HttpApi, Timeouts, finish, is_local
+from pegboard_provider_http.api import Event, HttpApi, Timeouts, finish, is_local
 
 from pegboard import ProviderError
 
@@ -121,6 +121,7 @@ async def test_a_body_that_was_compressed_on_the_way_is_read_all_the_same() -> N
         (says(b"x", Content_Encoding="br"), "protocol"),
         (says(b"not gzip", Content_Encoding="gzip"), "protocol"),
         (says(b"", status="307 Moved", Location="http://evil.test/v1"), "not_found"),
+        (says(b"<html>Log in</html>", kind="text/html; charset=utf-8"), "not_found"),
         (says(b"", status="503 Busy"), "overloaded"),
         (says(b'data: {"n": 1}\n\n', Content_Length="500"), "network"),
     ],
@@ -248,11 +249,37 @@ async def test_half_a_character_is_sent_as_what_it_can_be() -> None:
     assert json.loads(server.bodies[0]) == {"a": "x?"}
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "api.example.org", "http://u:p@x/"])
+@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "api.example.org", "u:p@x/"])
 def test_an_address_that_is_none_is_told_with_the_line_that_mends_it(url: str) -> None:
     with pytest.raises(ProviderError, match="no http address") as raised:
         HttpApi("Test", url)
     assert raised.value.fix is not None
+    assert "u:p" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["http://u:pass@[/", "https://pass@x", "ftp://u:pass@x"])
+def test_a_password_in_an_address_is_refused_and_not_told(url: str) -> None:
+    with pytest.raises(ProviderError, match="holds a name or a password") as raised:
+        HttpApi("Test", url)
+    assert "pass@" not in f"{raised.value} {raised.value.fix}"
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets", "warned"),
+    [
+        ("http://models.test", [KEY], True),
+        ("HTTP://10.0.0.7:8080", [KEY], True),
+        ("http://models.test", [""], False),
+        ("https://models.test", [KEY], False),
+        ("http://127.0.0.1:1", [KEY], False),
+    ],
+)
+def test_a_key_that_goes_without_encryption_is_warned_of(
+    caplog: pytest.LogCaptureFixture, url: str, secrets: list[str], warned: bool
+) -> None:
+    HttpApi("Test", url, secrets=secrets)
+    assert ("without encryption" in caplog.text) is warned
+    assert KEY not in caplog.text
 
 
 def test_a_key_with_a_line_end_in_it_is_not_told_but_refused() -> None:

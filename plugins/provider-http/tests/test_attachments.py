@@ -5,29 +5,19 @@ from __future__ import annotations
 import base64
 
 import pytest
-from pegboard_provider_http import encoded, told
+from counterparts import Kept
+from pegboard_provider_http.attachments import encoded, told
 
 from pegboard import BlobRef, File, Image
 
 pytestmark = pytest.mark.anyio
 
 
-class Blobs:
-    def __init__(self, **values: bytes) -> None:
-        self.values = values
-
-    async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
-        raise AssertionError("nothing is stored here")
-
-    async def get(self, blob_id: str) -> bytes:
-        return self.values[blob_id]
-
-
 PNG = Image(BlobRef("a", "image/png", 3, "cat.png"), alt="a cat")
 
 
 async def test_an_image_is_sent_as_base64() -> None:
-    made = await encoded(PNG, Blobs(a=b"png"))
+    made = await encoded(PNG, Kept(a=b"png"))
     assert made is not None
     assert base64.b64decode(made.data) == b"png"
     assert made.url == f"data:image/png;base64,{made.data}"
@@ -43,7 +33,7 @@ async def test_an_image_is_sent_as_base64() -> None:
     ],
 )
 async def test_what_can_not_be_sent_is_left_to_words(part: Image | File) -> None:
-    assert await encoded(part, Blobs(a=b"png")) is None
+    assert await encoded(part, Kept(a=b"png")) is None
     assert "not shown" in told(part)
 
 

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 from counterparts import Answer, scripted
-from pegboard_provider_http import HttpApi, Timeouts
+from pegboard_provider_http.api import HttpApi, Timeouts
 
 from pegboard import ProviderError
 
@@ -81,7 +81,11 @@ async def test_a_connection_that_breaks_midway_is_told_otherwise_than_one_never_
 
 
 async def test_a_key_that_is_not_accepted_is_named_as_the_secret_that_it_is() -> None:
-    for key, fix in (("my_key", "pegboard secret set my_key"), ("env:MY_KEY", "export MY_KEY=...")):
+    for key, fix in (
+        ("my_key", "pegboard secret set my_key"),
+        ("env:MY_KEY", "export MY_KEY=..."),
+        ("", 'name its key: api_key = "NAME" in the settings of this provider'),
+    ):
         with pytest.raises(ProviderError) as caught:
             await heard(Answer.json({}, "401 Unauthorized"), key=key)
         assert caught.value.fix == fix

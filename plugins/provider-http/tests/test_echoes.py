@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from pegboard_provider_http import Echoes
+from pegboard_provider_http.echoes import Echoes
 
 from pegboard import Message, ProviderState, ToolCall
 

@@ -103,7 +103,7 @@ def test_without_a_match_the_search_tool_is_asked(tools: Tools, finder: ToolDecl
 
 def test_without_a_match_and_a_search_the_guide_says_what_can_be_done(tools: Tools) -> None:
     answer = plan("What is the weather in Oslo?", tools).answer
-    for part in ("not a language model", "/name key=value", "file_read", "pegboard secret set"):
+    for part in ("not a language model", "/name key=value", "file_read", "OPENAI_API_KEY"):
         assert part in answer
     assert 'search for "PATTERN"' in answer
 

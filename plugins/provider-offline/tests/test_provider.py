@@ -134,11 +134,11 @@ async def test_a_failed_call_is_reported_with_what_was_wrong_in_its_typing(tools
     ]
 
 
-async def test_a_name_that_is_not_offered_gets_the_nearest_ones(tools: Tools) -> None:
+async def test_why_a_tool_is_not_there_is_told_by_the_host_alone(tools: Tools) -> None:
     calls = (await done(ask("/read_file path=a", tools))).calls
-    error = ("Error: no tool read_file.", True)
+    error = ("Error: its plugin failed. The nearest are: file_read.", True)
     last = await done(ask("/read_file path=a", tools, *answered(calls, error)))
-    assert "No tool named read_file is offered here. Nearest: /file_read" in last.text
+    assert last.text == f"[read_file path=a] failed\n{error[0]}"
 
 
 async def test_a_long_result_is_trimmed_and_says_so(tools: Tools) -> None:

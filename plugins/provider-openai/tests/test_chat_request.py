@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counterparts import ECHO, Answer, answered, ask, asking, called, scripted
+from counterparts import ECHO, Answer, Kept, answered, ask, asking, called, scripted
 from pegboard_provider_openai.chat import ChatProvider
 from pegboard_provider_openai.presets import PRESETS
 
@@ -31,19 +31,8 @@ ANSWER = Answer.stream({"choices": [{"delta": {"content": "Hi"}, "finish_reason"
 READ = ToolCall("call_1", "read", '{"path": "a"}')
 
 
-class Blobs:
-    """Holds the bytes of one picture."""
-
-    async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
-        raise AssertionError("nothing is stored here")
-
-    async def get(self, blob_id: str) -> bytes:
-        if blob_id != "cat":
-            raise KeyError(blob_id)
-        return b"PNG"
-
-
 CAT = Image(BlobRef("cat", "image/png", 3, "cat.png"), alt="a cat")
+PICTURES = Kept(cat=b"PNG")
 CAT_URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}}
 
 
@@ -178,7 +167,7 @@ async def test_no_empty_list_of_tools_is_sent(chat: Chat) -> None:
 
 
 async def test_an_image_is_sent_where_the_model_takes_it(chat: Chat) -> None:
-    request = replace(asking(Message("user", (Text("Look"), CAT))), blobs=Blobs())
+    request = replace(asking(Message("user", (Text("Look"), CAT))), blobs=PICTURES)
     body = await sent(chat, request, images=True)
     assert body["messages"][0]["content"] == [{"type": "text", "text": "Look"}, CAT_URL]
 
@@ -186,11 +175,11 @@ async def test_an_image_is_sent_where_the_model_takes_it(chat: Chat) -> None:
 async def test_an_image_is_told_in_words_where_it_can_not_be_sent(chat: Chat) -> None:
     gone = Image(BlobRef("dog", "image/png", 3, "dog.png"))
     page = File(BlobRef("cat", "application/pdf", 3, "a.pdf"))
-    request = replace(asking(Message("user", (Text("Look"), gone, page))), blobs=Blobs())
+    request = replace(asking(Message("user", (Text("Look"), gone, page))), blobs=PICTURES)
     told = (await sent(chat, request, images=True))["messages"][0]["content"]
     assert told.splitlines()[0] == "Look"
     assert "dog.png" in told and "a.pdf" in told and "not shown" in told
-    request = replace(asking(Message("user", (CAT,))), blobs=Blobs())
+    request = replace(asking(Message("user", (CAT,))), blobs=PICTURES)
     assert "a cat" in (await sent(chat, request, images=False))["messages"][0]["content"]
 
 
@@ -203,7 +192,7 @@ async def test_images_of_results_follow_after_all_results(chat: Chat) -> None:
             CallResult("call_2", "see", (Text("two"),)),
         ),
     )
-    request = replace(asking("Hi", called(first, second), results), blobs=Blobs())
+    request = replace(asking("Hi", called(first, second), results), blobs=PICTURES)
     messages = (await sent(chat, request, images=True))["messages"]
     assert [item["role"] for item in messages] == ["user", "assistant", "tool", "tool", "user"]
     assert messages[2]["content"] == "one\n[an image, shown below]"
@@ -272,6 +261,19 @@ async def test_mistral_gets_ids_of_nine_letters_that_still_pair_up(chat: Chat) -
     messages = (await sent(chat, request, server="mistral"))["messages"]
     id = messages[1]["tool_calls"][0]["id"]
     assert len(id) == 9 and id.isalnum()
+    assert messages[2]["tool_call_id"] == id
+
+
+@pytest.mark.parametrize("id", ["call_a|fc_b", "functions.echo:0", "x" * 41])
+async def test_ids_of_other_providers_become_what_openai_takes(chat: Chat, id: str) -> None:
+    call = replace(READ, id=id)
+    request = asking("Hi", called(call), answered((call, "x")))
+    messages = (await sent(chat, request, server="openai"))["messages"]
+    made = messages[1]["tool_calls"][0]["id"]
+    assert made.isidentifier() and len(made) <= 40
+    assert messages[2]["tool_call_id"] == made
+    # another server may have put something into an id that it wants to find there again
+    messages = (await sent(chat, request, server="other"))["messages"]
     assert messages[2]["tool_call_id"] == id
 
 

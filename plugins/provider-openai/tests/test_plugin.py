@@ -6,9 +6,12 @@ import subprocess
 import sys
 from typing import Any
 
+import keyring
 import pytest
 from counterparts import Answer, scripted
+from keyring.backend import KeyringBackend
 
+from pegboard.config.secrets import Secrets
 from pegboard.testing import HostFactory
 
 pytestmark = pytest.mark.anyio
@@ -96,6 +99,44 @@ async def test_the_key_of_an_instance_is_read_from_where_it_is_kept(host: HostFa
         assert server.requests[0].headers["authorization"] == "Bearer sk-kept"
 
 
+class Memory(KeyringBackend):
+    """A keyring of the system."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.kept[service, username]
+
+
+async def test_a_key_in_the_systems_keyring_is_sent_and_is_in_no_file(host: HostFactory) -> None:
+    before, memory = keyring.get_keyring(), Memory()
+    keyring.set_keyring(memory)
+    try:
+        async with scripted(Answer.json(WHOLE | {"output": [MESSAGE]})) as server:
+            made = {"type": "openai", "base_url": f"{server.url}/v1"}
+            config = {"agent.provider": "x", "providers.x": made}
+            async with host(PLUGIN, config=config) as world:
+                kept = Secrets(world.host.config.paths, {})
+                assert kept.set("openai_api_key", "sk-in-the-keyring") == "keyring"
+                assert (await world.ask("hello")).text == "Hi"
+            assert server.requests[0].headers["authorization"] == "Bearer sk-in-the-keyring"
+    finally:
+        keyring.set_keyring(before)
+    assert list(memory.kept.values()) == ["sk-in-the-keyring"]
+    written = [path.read_bytes() for path in host.home.rglob("*") if path.is_file()]
+    assert written and not any(b"sk-in-the-keyring" in data for data in written)
+
+
 MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}
 
 
@@ -104,6 +145,37 @@ async def test_a_server_that_nobody_runs_is_told_with_its_address(host: HostFact
         error = (await world.ask("hello")).error or {}
     assert "127.0.0.1:1" in error["message"]
     assert "http://127.0.0.1:1/v1" in error["fix"]
+
+
+@pytest.mark.parametrize(
+    ("server", "context", "window", "asked"),
+    [("llamacpp", None, 4_096, 2), ("vllm", None, 4_096, 2), ("llamacpp", 9_000, 9_000, 1)],
+)
+async def test_a_server_here_tells_its_window_before_the_first_turn(
+    host: HostFactory, server: str, context: int | None, window: int, asked: int
+) -> None:
+    listed = {"data": [{"id": "/models/a.gguf", "meta": {"n_ctx": 4_096}}]}
+    if server == "vllm":
+        listed = {"data": [{"id": "qwen3", "max_model_len": 4_096}]}
+    answers = [CHAT] if context else [Answer.json(listed), CHAT]
+    async with scripted(*answers) as counterpart:
+        config = at(counterpart.url, server=server, model="qwen3", context=context)
+        if context is None:
+            del config["providers.x"]["context"]
+        async with host(PLUGIN, config=config) as world:
+            route = await world.host.models.route()
+            assert route.primary.capabilities("qwen3").context == window
+            assert (await world.ask("hello")).text == "Hi"
+        assert len(counterpart.requests) == asked
+
+
+async def test_a_server_here_that_does_not_tell_its_window_is_asked_all_the_same(
+    host: HostFactory,
+) -> None:
+    async with scripted(Answer.json({}, "404 Not Found"), CHAT) as counterpart:
+        config = at(counterpart.url, server="llamacpp")
+        async with host(PLUGIN, config=config) as world:
+            assert (await world.ask("hello")).text == "Hi"
 
 
 @pytest.mark.parametrize("piece", ['{"choices": [{"delta": {"content": "a\\ud83e"}}]}'])
@@ -157,3 +229,26 @@ assert not {"httpx2", "openai", "pydantic", "requests"} & set(sys.modules), sort
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "fix"),
+    [
+        ({"server": "ollama"}, None),
+        ({"server": "ollama", "model": "m-cloud"}, "{input = 1.0, output = 4.0}"),
+        ({"server": "other"}, "'models.\"x/m\".price' '{input = 0, output = 0}'"),
+    ],
+    ids=["own", "relayed", "nobody-knows"],
+)
+async def test_a_budget_of_dollars_lets_a_model_of_this_machine_answer(
+    host: HostFactory, settings: dict[str, str], fix: str | None
+) -> None:
+    async with scripted(CHAT) as server:
+        config = at(server.url, **{"api_key": "", **settings}) | {"budgets.cost_per_day": 1.0}
+        async with host(PLUGIN, config=config) as world:
+            outcome = await world.ask("hello")
+        assert len(server.requests) == (fix is None)
+    if fix is None:
+        assert outcome.text == "Hi"
+    else:
+        assert fix in (outcome.error or {})["fix"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from counterparts import ECHO, Answer, answered, ask, asking, called, scripted
+from counterparts import ECHO, Answer, Kept, answered, ask, asking, called, scripted
 from pegboard_provider_openai.responses import OpenAIProvider
 
 from pegboard import (
@@ -121,6 +121,17 @@ async def test_a_model_that_reasons_is_told_how_much(responses: Responses, model
     assert body["reasoning"] == {"summary": "auto"}
 
 
+@pytest.mark.parametrize("id", ["call_a|fc_b", "functions.echo:0", "x" * 65])
+async def test_ids_of_other_providers_become_what_the_service_takes(
+    responses: Responses, id: str
+) -> None:
+    call = replace(READ, id=id)
+    body = await sent(responses, asking("Hi", called(call), answered((call, "x"))))
+    made = [item["call_id"] for item in body["input"] if "call_id" in item]
+    assert len(made) == 2 and len({*made}) == 1
+    assert made[0].isidentifier() and len(made[0]) <= 64
+
+
 async def test_what_the_model_said_comes_back_as_it_was(responses: Responses) -> None:
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "opaque"}
     lost = {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": None}
@@ -163,19 +174,13 @@ async def test_a_state_of_another_form_says_nothing(responses: Responses, payloa
 
 
 async def test_images_and_files_are_sent_in_messages_and_results(responses: Responses) -> None:
-    class Blobs:
-        async def put(self, data: bytes, *, media_type: str, name: str = "") -> BlobRef:
-            raise AssertionError("nothing is stored here")
-
-        async def get(self, blob_id: str) -> bytes:
-            return blob_id.encode()
-
+    blobs = Kept(cat=b"cat", pdf=b"pdf", zip=b"zip")
     cat = Image(BlobRef("cat", "image/png", 3, "cat.png"))
     page = File(BlobRef("pdf", "application/pdf", 3, "a.pdf"))
     odd = File(BlobRef("zip", "application/zip", 3, "a.zip"))
     results = Message("tool", results=(CallResult("call_1", "read", (Text("one"), cat)),))
     user = Message("user", (Text("Look"), cat, page, odd))
-    body = await sent(responses, asking(user, called(READ), results, blobs=Blobs()))
+    body = await sent(responses, asking(user, called(READ), results, blobs=blobs))
     image = {"type": "input_image", "image_url": "data:image/png;base64,Y2F0"}
     assert body["input"][0]["content"][:3] == [
         {"type": "input_text", "text": "Look"},

@@ -61,6 +61,12 @@ async def test_text_is_streamed_and_told_whole_at_the_end(responses: Responses) 
     assert (found.done.stop, found.done.raw_stop) == ("end", "completed")
 
 
+async def test_the_end_is_the_end_although_the_server_goes_on(responses: Responses) -> None:
+    late = event("output_text.delta", delta="late"), {"type": "error", "message": "late"}
+    found = await heard(responses, *SAID, WHOLE, ended(), *late, stall=True)
+    assert found.text == found.done.text == "Grüße 🧩"
+
+
 async def test_bytes_cut_at_every_offset_say_the_same(responses: Responses) -> None:
     body = b"".join(
         b"event: %b\ndata: %b\n\n"

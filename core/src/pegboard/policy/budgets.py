@@ -74,6 +74,9 @@ def spent_out(
 ) -> BudgetError | None:
     """Return why nothing more may be asked in a scope, or None.
 
+    What a call without a known price cost is in no sum, so it stops no model whose price is known;
+    that there was such a call is said.
+
     Args:
         settings: The budgets.
         scope: Which of them.
@@ -86,15 +89,10 @@ def spent_out(
         key = f"budgets.tokens_per_{scope}"
         amount = f"{tokens:,} tokens ({total:,} used)"
         return _told(scope, amount, f"pegboard config set {key} {2 * total}", key, disclosed)
-    if not dollars:
-        return None
-    unknown = [item for item in used if item.cost is None and item.tokens]
-    if unknown and settings.unpriced == "stop":
-        return _unpriced(scope, unknown[-1], disclosed)
     cost = sum(item.cost or 0.0 for item in used)
-    if cost >= dollars:
+    if dollars and cost >= dollars:
         key = f"budgets.cost_per_{scope}"
-        amount = f"${dollars:,.2f} (${cost:,.2f} used)"
+        amount = f"${dollars:,.2f} (${cost:,.2f} used{_unknown(used)})"
         return _told(
             scope, amount, f"pegboard config set {key} {math.ceil(2 * cost)}", key, disclosed
         )
@@ -102,7 +100,12 @@ def spent_out(
 
 
 def unpriced(
-    settings: BudgetSettings, provider: str, model: str, *, disclosed: bool
+    settings: BudgetSettings,
+    provider: str,
+    model: str,
+    *,
+    disclosed: bool,
+    may_be_free: bool = False,
 ) -> BudgetError | None:
     """Return why a model whose price nobody knows may not be asked, or None when it may.
 
@@ -111,11 +114,40 @@ def unpriced(
         provider: Instance name of the provider.
         model: The model.
         disclosed: As for `spent_out`.
+        may_be_free: True when a server of this machine is asked, which may run the model itself.
     """
     scope = settings.money
     if scope is None or settings.unpriced != "stop":
         return None
-    return _unpriced(scope, Used(provider, model, 0, None), disclosed)
+    key = f"budgets.cost_per_{scope}"
+    if not disclosed:
+        text = "What this model costs is not known, so it is not asked."
+        return BudgetError(text, budget=key, unpriced=True)
+    name = f"{provider}/{model}"
+    priced = f"pegboard config set 'models.\"{name}\".price'"
+    fix = (
+        f"{priced} '{{input = 1.0, output = 4.0}}', in dollars for a million tokens; or: "
+        "pegboard config set budgets.unpriced allow"
+    )
+    if may_be_free:
+        fix = f"where it runs on this machine: {priced} '{{input = 0, output = 0}}'; else: {fix}"
+    return BudgetError(
+        f"{key} can't be held: nobody says what the model {name} costs.",
+        fix=fix,
+        budget=key,
+        unpriced=True,
+    )
+
+
+def last_asked(used: Sequence[Used], provider: str) -> Used | None:
+    """Return what a provider answered last: where it chooses the model, it does so again.
+
+    Args:
+        used: What was used, the oldest first.
+        provider: Instance name.
+    """
+    own = (item for item in reversed(used) if item.provider == provider and item.tokens)
+    return next(own, None)
 
 
 def _told(scope: Scope, amount: str, fix: str, key: str, disclosed: bool) -> BudgetError:
@@ -129,14 +161,6 @@ def _told(scope: Scope, amount: str, fix: str, key: str, disclosed: bool) -> Bud
     )
 
 
-def _unpriced(scope: Scope, used: Used, disclosed: bool) -> BudgetError:
-    key = f"budgets.cost_per_{scope}"
-    if not disclosed:
-        return BudgetError("What this model costs is not known, so it is not asked.", budget=key)
-    model = f"{used.provider}/{used.model}"
-    return BudgetError(
-        f"{key} can't be held: nobody says what the model {model} costs.",
-        fix=f"pegboard config set 'models.\"{model}\".price' '{{input = 1.0, output = 4.0}}', in "
-        "dollars for a million tokens; or: pegboard config set budgets.unpriced allow",
-        budget=key,
-    )
+def _unknown(used: Sequence[Used]) -> str:
+    calls = sum(item.cost is None and item.tokens > 0 for item in used)
+    return f", not counting {calls} of unknown price" if calls else ""

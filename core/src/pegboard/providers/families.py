@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from pegboard.contracts.provider import ModelCaps
+from pegboard.providers.suited_tools import TASKS
 
 UNKNOWN: Final = ModelCaps(context=32_768, max_output=4_096, images=False)
 """A model that nobody knows: small enough to be true of most."""
@@ -43,12 +44,13 @@ _FAMILIES: Final[tuple[tuple[str, ModelCaps], ...]] = (
 )
 
 _USED_TO: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("gpt-5*", ("apply_patch",)),
-    ("gpt-4.1*", ("apply_patch",)),
-    ("gpt-oss*", ("apply_patch",)),
-    ("o[34]*", ("apply_patch",)),
-    ("codex*", ("apply_patch",)),
-    ("*", ("file_edit",)),
+    ("gpt-5*", ("apply_patch", "update_plan")),
+    ("gpt-4.1*", ("apply_patch", "update_plan")),
+    ("gpt-oss*", ("apply_patch", "update_plan")),
+    ("o[34]*", ("apply_patch", "update_plan")),
+    ("codex*", ("apply_patch", "update_plan")),
+    ("claude-*", ("file_edit", *TASKS)),
+    ("*", ("file_edit", "update_plan")),
 )
 """Family -> tools that it was trained to use, of those that do the same."""
 

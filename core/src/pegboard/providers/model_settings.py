@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pegboard.contracts.provider import ModelCaps
 from pegboard.providers.families import limited
+from pegboard.providers.suited_tools import corrected as corrected_tools
 
 MILLION: Final = 1_000_000
 
@@ -72,7 +73,9 @@ class ModelTable:
             tools=tools,
             parallel=corrected.parallel and tools,
             images=corrected.images if images is None else images,
-            offered=corrected.offered if offered is None else tuple(offered),
+            offered=corrected.offered
+            if offered is None
+            else corrected_tools(offered, corrected.offered),
             withheld=corrected.withheld if withheld is None else tuple(withheld),
         )
 

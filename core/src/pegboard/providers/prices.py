@@ -6,7 +6,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from ipaddress import ip_address
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from pegboard.contracts.spending import Spending
 from pegboard.providers.model_settings import MILLION, ModelTable, Price
@@ -17,6 +19,10 @@ _FREE: Final = frozenset({"offline", "local", "scripted"})
 """Types whose models run on this machine, or are none."""
 _VENDORS: Final = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _SERVERS: Final = frozenset({"openai", "deepseek", "groq", "mistral", "openrouter"})
+_OWN_SERVERS: Final = frozenset({"llamacpp", "lmstudio", "ollama", "vllm"})
+"""Servers that people run themselves; at an address of this machine their models have no bill."""
+_RELAYED: Final = (":cloud", "-cloud")
+"""How names of models end that Ollama asks its vendor for: `gpt-oss:120b-cloud`."""
 _KNOWN_AT: Final = 1_000
 _log = logging.getLogger(__name__)
 
@@ -70,7 +76,7 @@ class Prices:
         said, _ = self._table.price(provider, model)
         if said is not None:
             return said.cost(input, output, cached)
-        if self._type(provider) in _FREE:
+        if self._is_free(provider, model):
             return 0.0
         return self._listed(provider, model, input, output, cached, wrote)
 
@@ -86,23 +92,35 @@ class Prices:
             cached=spending.cached,
         )
 
-    def is_unknown(self, provider: str, model: str) -> bool:
-        """Tell whether nobody says what a model costs.
+    def asked(self, provider: str, model: str) -> str:
+        """Return the model that a request names: itself or by the settings; "" = the provider does.
 
         Args:
             provider: Name of the instance.
-            model: The model; "" = the one that its settings name. Of one that nobody names it is
-                not known before it answered, so this is False.
+            model: The model of the request, or "".
         """
-        asked = model or str(self._said(provider).get("model", ""))
-        return bool(asked) and self.price(provider, asked)[0] is None
+        return model or str(self._said(provider).get("model", ""))
+
+    def is_unknown(self, provider: str, model: str) -> bool:
+        """Tell whether nobody says what a model costs."""
+        return self.price(provider, model)[0] is None
+
+    def may_be_free(self, provider: str) -> bool:
+        """Tell whether a provider asks a server of this machine that may run its models itself.
+
+        What kind of server it is nobody says: it may pass requests on to one who sends a bill.
+        """
+        said = self._said(provider)
+        if self._type(provider) != "openai-compatible" or said.get("server", "other") != "other":
+            return False
+        return _is_here(str(said.get("base_url", "")))
 
     def price(self, provider: str, model: str) -> tuple[Price | None, Source]:
         """Return what a short request pays for a million tokens, and who says so."""
         said, _ = self._table.price(provider, model)
         if said is not None:
             return said, "settings"
-        if self._type(provider) in _FREE:
+        if self._is_free(provider, model):
             return Price(input=0.0, output=0.0, cached=0.0), "free"
         times = MILLION / _KNOWN_AT  # some prices rise with the length of the request
         reads = self._listed(provider, model, _KNOWN_AT, 0, 0, 0)
@@ -135,6 +153,18 @@ class Prices:
             return None
         return float(found)
 
+    def _is_free(self, provider: str, model: str) -> bool:
+        """Tell whether a model runs on this machine, or is none."""
+        type, said = self._type(provider), self._said(provider)
+        if type in _FREE:
+            return True
+        server, url = said.get("server"), str(said.get("base_url", ""))
+        if type != "openai-compatible" or server not in _OWN_SERVERS:
+            return False
+        if server == "ollama" and (not model or model.lower().endswith(_RELAYED)):
+            return False
+        return not url or _is_here(url)
+
     def _vendor(self, provider: str) -> _Vendor | None:
         type = self._type(provider)
         if type in _VENDORS:
@@ -151,3 +181,12 @@ class Prices:
     def _said(self, provider: str) -> Mapping[str, Any]:
         said = self._providers.get(provider)
         return said if isinstance(said, Mapping) else {}
+
+
+def _is_here(url: str) -> bool:
+    """Tell whether an address is this machine's own."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -52,9 +52,12 @@ def _seconds_or_date(text: str, now: float) -> float | None:
     if number is not None or not text:
         return number
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        at = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
         return None
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)  # such dates are in GMT, said or not
+    return max(0.0, at.timestamp() - now)
 
 
 def _duration(text: str) -> float | None:

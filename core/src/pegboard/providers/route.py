@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from pegboard.contracts.clock import Clock
-from pegboard.contracts.errors import NoProviderError, PegboardError
+from pegboard.contracts.errors import BudgetError, NoProviderError, PegboardError
 from pegboard.contracts.provider import (
     NO_USAGE,
     ChatRequest,
@@ -150,6 +150,7 @@ class RouteSession:
         self._begun = False
         self._told_no_tools = False
         self._muted = False
+        self._asked = 0.0
         self._fold = StreamFold(self.hop.provider.info)
 
     @property
@@ -206,12 +207,13 @@ class RouteSession:
                     async for event in events:
                         if self._retracts or self._passes(event):
                             yield event
-            except ProviderError as error:
+            except (ProviderError, BudgetError) as error:
                 if not await self._goes_on(walk, error):
                     break
             else:
                 self._answered_by = (self._place, self.model)
-                self._route.cooldowns.answered(self.hop.name, self.hop.model)
+                cooldowns = self._route.cooldowns
+                cooldowns.answered(self.hop.name, self.hop.model, asked=self._asked)
                 return
         raise walk.error(self._route.clock.now())
 
@@ -256,12 +258,20 @@ class RouteSession:
         self._muted = self._muted or isinstance(event, Restart)
         return not (self._muted and isinstance(event, (Restart, TextDelta, ThinkingDelta)))
 
-    async def _goes_on(self, walk: Walk, error: ProviderError) -> bool:
+    async def _goes_on(self, walk: Walk, error: ProviderError | BudgetError) -> bool:
         """Take in a failure, and wait where the same provider is asked again.
 
         Returns:
             False when neither it nor another one is asked.
+
+        Raises:
+            BudgetError: When a budget is used up. A model without a price is only left out.
         """
+        if isinstance(error, BudgetError):
+            if not (walk.plan and error.details.get("unpriced")):
+                raise error
+            walk.unusable(self.hop.name, error)
+            return True
         hop, route = self.hop, self._route
         error.details.setdefault("provider", hop.title)
         wait = self._wait(error, walk.tries + 1, walk.waited)
@@ -283,7 +293,7 @@ class RouteSession:
             yield Notice("no_tools", f"{hop.title} can't call tools with this model.")
         if self._admit is not None:
             await self._admit(hop.name, ready.model)
-        started = clock.monotonic()
+        self._asked = started = clock.monotonic()
         failure: str | None = None
         try:
             async with aclosing(lawful(_opened(hop.provider, ready, fold), fold)) as events:

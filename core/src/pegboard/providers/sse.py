@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final, NamedTuple
 
 MAX_EVENT: Final = 67_108_864
@@ -72,9 +73,13 @@ class SseParser:
     def end(self) -> SseEvent | None:
         """Return the event that the end of the stream completes, if its last line is whole.
 
-        Strictly such an event is dropped; servers that forget the last empty line mean it.
+        Strictly such an event is dropped; servers that forget the last empty line mean it. Of a
+        line without an end only an object can be seen to be whole.
         """
+        line = b"".join(self._line)
         self._line.clear()
+        if line.startswith(b"data:") and _is_object(_value(line, 5)):
+            self._take(line)
         return self._close() if self._data else None
 
     def _lines(self, lines: list[bytes], found: list[SseEvent]) -> None:
@@ -124,6 +129,15 @@ class SseParser:
         made = SseEvent(text, self._event, self._id)
         self._data = []
         return made
+
+
+def _is_object(text: str) -> bool:
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _value(line: bytes, start: int) -> str:

@@ -50,6 +50,7 @@ class Walk:
 
     def unusable(self, name: str, error: PegboardError) -> None:
         """Take in that a provider could not even be asked."""
+        self.again = False
         self.failures.append(
             ProviderError(error.message, kind="not_found", fix=error.fix, provider=name)
         )

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pegboard_provider_http.calls import arguments_object
+from pegboard_provider_http.json_shapes import string
+
 from pegboard.providers import repaired
-from pegboard_provider_anthropic.conversation import arguments
 
 _FIELDS: Final[Mapping[str, str]] = {"text": "text", "thinking": "thinking"}
 """Kind of block -> the field that its pieces of text add up to."""
@@ -70,7 +72,7 @@ class Block:
             # the service refuses a text of nothing but space, its own too
             return None if name == "text" and not made[name].strip() else made
         if self.takes_arguments:
-            made["input"] = arguments(self.arguments())
+            made["input"] = arguments_object(self.arguments())
         return made
 
 
@@ -138,8 +140,3 @@ class Blocks:
         if isinstance(index, int):
             return index
         return self._all[-1].index if self._all else 0
-
-
-def string(value: Any) -> str:
-    """Return a text, or "" for anything else."""
-    return value if isinstance(value, str) else ""

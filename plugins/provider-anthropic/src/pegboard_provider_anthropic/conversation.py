@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pegboard_provider_http import Echoes, encoded, told
+from pegboard_provider_http.attachments import IMAGES, PDF, TEXTS, encoded, told
+from pegboard_provider_http.calls import arguments_object, call_id
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.exchange import EMPTY, GO_ON
 
 from pegboard import Blobs, CallResult, File, Image, Message, ToolCall
 from pegboard.providers import ToolNames, repaired
 
-EMPTY: Final = "(empty)"
-"""The service refuses a text without any."""
-_GO_ON: Final = "Go on."
-"""New models refuse a conversation that ends with their own words."""
-_IMAGES: Final = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
-_PDF: Final = frozenset({"application/pdf"})
-_TEXTS: Final = frozenset(
-    {"application/json", "text/csv", "text/html", "text/markdown", "text/plain"}
-)
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_LONGEST_ID: Final = 128
 _MAX_IMAGE: Final = 3_932_160
 """Bytes of an image: the service takes 5 MiB of base64."""
 
@@ -66,7 +57,7 @@ class Conversation:
             self._unsay()
             self._put("assistant", _unspaced(paused))
         elif self.messages and self.messages[-1]["role"] == "assistant":
-            self._put("user", [text_block(_GO_ON)])
+            self._put("user", [text_block(GO_ON)])
         if not self.messages or self.messages[0]["role"] != "user":
             self.messages.insert(0, {"role": "user", "content": [text_block(EMPTY)]})
 
@@ -104,15 +95,15 @@ class Conversation:
     def _call(self, call: ToolCall) -> dict[str, Any]:
         return {
             "type": "tool_use",
-            "id": call_id(call.id),
+            "id": call_id(call.id, _LONGEST_ID),
             "name": self._names.alias(call.name),
-            "input": arguments(call.arguments),
+            "input": arguments_object(call.arguments),
         }
 
     async def _result(self, result: CallResult) -> dict[str, Any]:
         made: dict[str, Any] = {
             "type": "tool_result",
-            "tool_use_id": call_id(result.call_id),
+            "tool_use_id": call_id(result.call_id, _LONGEST_ID),
             "content": await self._parts(result.parts) or [text_block(EMPTY)],
         }
         if result.error:
@@ -129,16 +120,16 @@ class Conversation:
         return made
 
     async def _attached(self, part: Image | File) -> dict[str, Any]:
-        takes = _IMAGES | _PDF | _TEXTS
-        if part.blob.media_type in _IMAGES and part.blob.size > _MAX_IMAGE:
+        takes = IMAGES | PDF | TEXTS
+        if part.blob.media_type in IMAGES and part.blob.size > _MAX_IMAGE:
             takes = frozenset()
         sent = await encoded(part, self._blobs, takes=takes)
         if sent is None:
             return text_block(told(part))
         source = {"type": "base64", "media_type": sent.media_type, "data": sent.data}
-        if sent.media_type in _IMAGES:
+        if sent.media_type in IMAGES:
             return {"type": "image", "source": source}
-        if sent.media_type in _TEXTS:
+        if sent.media_type in TEXTS:
             text = base64.b64decode(sent.data).decode("utf-8", "replace")
             if not text.strip():
                 return text_block(told(part))
@@ -147,25 +138,6 @@ class Conversation:
         if sent.name:
             made["title"] = repaired(sent.name)
         return made
-
-
-def call_id(id: str) -> str:
-    """Return the id of a call as the service takes it; other providers' may hold anything."""
-    if _ID.fullmatch(id):
-        return id
-    return f"call_{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
-
-
-def arguments(text: str) -> dict[str, Any]:
-    """Return the arguments of a call as an object, which the service insists on.
-
-    A text that is none was answered with an error already; the model need not read it again.
-    """
-    try:
-        given = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return given if isinstance(given, dict) else {"value": given}
 
 
 def _reasoned(echo: Any) -> bool:

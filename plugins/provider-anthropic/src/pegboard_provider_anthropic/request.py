@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pegboard_provider_http import Echoes
+from pegboard_provider_http.exchange import Question
 
 from pegboard import ChatRequest, ToolDeclaration
-from pegboard.providers import ToolNames, repaired
+from pegboard.providers import ToolNames
 from pegboard_provider_anthropic.caching import mark
 from pegboard_provider_anthropic.conversation import Conversation, text_block
 from pegboard_provider_anthropic.reasoning import reasoning
@@ -17,43 +17,26 @@ _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 _GONE: Final = "This tool can't be called now."
 
 
-async def messages_payload(
-    request: ChatRequest,
-    *,
-    model: str,
-    max_output: int,
-    tools: Sequence[ToolDeclaration],
-    names: ToolNames,
-    echoes: Echoes,
-    images: bool,
-    cache: bool,
-    thinking: bool,
-) -> dict[str, Any]:
+async def messages_payload(question: Question, *, cache: bool, thinking: bool) -> dict[str, Any]:
     """Return the body of a request.
 
     Args:
-        request: The request.
-        model: The model that is asked.
-        max_output: Longest answer in tokens; the service wants to be told.
-        tools: The tools, as the dialect takes them.
-        names: The way between names and aliases.
-        echoes: What the provider said before in this run.
-        images: True when the model takes images and files.
+        question: What is asked.
         cache: True to let the service cache what repeats.
         thinking: True to ask for reasoning although the run names no effort.
     """
-    conversation = Conversation(names, echoes, request.blobs if images else None)
-    system: list[dict[str, Any]] = []
-    for message in request.messages:
-        if message.role != "system":
-            await conversation.add(message)
-        elif (text := repaired(message.text)).strip():
-            system.append(text_block(text))
+    request, tools, names = question.request, question.tools, question.names
+    # the service wants to be told
+    max_output = min(request.max_output or question.caps.max_output, question.caps.max_output)
+    conversation = Conversation(names, question.echoes, question.blobs)
+    for message in question.spoken:
+        await conversation.add(message)
     conversation.finish()
+    system = [text_block(text) for text in question.system]
     if cache:
         mark(system, conversation.messages)
     payload: dict[str, Any] = {
-        "model": model,
+        "model": question.model,
         "max_tokens": max_output,
         "messages": conversation.messages,
         "stream": True,
@@ -62,7 +45,7 @@ async def messages_payload(
         payload["system"] = system
     payload |= _tools(request, tools, names)
     payload |= reasoning(
-        model,
+        question.model,
         effort=request.effort,
         always=thinking,
         max_output=max_output,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from pegboard_provider_http import HttpApi
+from pegboard_provider_http.api import HttpApi
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.json_shapes import mapping, string
 
 from pegboard import (
     Done,
     Notice,
     ProviderError,
     ProviderEvent,
+    ProviderState,
     Start,
     Stop,
     TextDelta,
@@ -22,7 +25,7 @@ from pegboard import (
     Usage,
 )
 from pegboard.providers import ToolNames
-from pegboard_provider_anthropic.blocks import Block, Blocks, string
+from pegboard_provider_anthropic.blocks import Block, Blocks
 
 _STOPS: Final[Mapping[str, Stop]] = {
     "end_turn": "end",
@@ -89,7 +92,7 @@ class MessagesFold:
         if take is not None:
             if not self._begun:
                 self._begun = True
-                message = _mapping(event.get("message"))
+                message = mapping(event.get("message"))
                 said.append(Start(string(message.get("model")), string(message.get("id"))))
             take(event, said)
         return said
@@ -100,18 +103,14 @@ class MessagesFold:
         Raises:
             ProviderError: When it ended without saying so, or announced calls that did not come.
         """
-        title = self._api.title
         if not self.ended:
-            if not self._blocks:
-                raise ProviderError(f"{title} sent an empty answer.", kind="empty_stream")
-            raise ProviderError(f"{title} broke off in the middle of its answer.", kind="network")
+            raise self._api.unfinished(begun=bool(self._blocks))
         stop = _STOPS.get(self._stop, "other")
         # what was declined while it was being said is no order to run anything
         calls = () if stop == "refusal" else tuple(self._calls())
         if stop == "tool_use" and not calls:
-            raise ProviderError(
-                f"{title} announced a tool call and sent none.", kind="malformed_tool_call"
-            )
+            text = f"{self._api.title} announced a tool call and sent none."
+            raise ProviderError(text, kind="malformed_tool_call")
         if calls and stop in ("end", "other"):
             stop = "tool_use"  # some servers say `end_turn` all the same
         return Done(
@@ -125,6 +124,12 @@ class MessagesFold:
     def content(self) -> list[dict[str, Any]]:
         """Return the answer as it was on the wire: what must come back unchanged."""
         return self._blocks.content()
+
+    def state(self, echoes: Echoes, done: Done) -> ProviderState:
+        """Return what was said in this run, after what came before a pause."""
+        before = echoes.paused if isinstance(echoes.paused, list) else []
+        wire = [*before, *self.content()]
+        return echoes.state(done.calls, wire, paused=done.stop == "pause")
 
     def _calls(self) -> Iterator[ToolCall]:
         for block in self._blocks.calls():
@@ -151,10 +156,10 @@ class MessagesFold:
         )
 
     def _started(self, event: Mapping[str, Any], said: list[ProviderEvent]) -> None:
-        self._count(_mapping(event.get("message")).get("usage"))
+        self._count(mapping(event.get("message")).get("usage"))
 
     def _block(self, event: Mapping[str, Any], said: list[ProviderEvent]) -> None:
-        block = self._blocks.begin(event.get("index"), _mapping(event.get("content_block")))
+        block = self._blocks.begin(event.get("index"), mapping(event.get("content_block")))
         if block.call is not None:
             name = self._names.name(string(block.wire.get("name")))
             said.append(ToolCallStart(block.call, string(block.wire.get("id")), name))
@@ -167,7 +172,7 @@ class MessagesFold:
             said.append(ThinkingDelta(text))
 
     def _delta(self, event: Mapping[str, Any], said: list[ProviderEvent]) -> None:
-        delta = _mapping(event.get("delta"))
+        delta = mapping(event.get("delta"))
         take = self._pieces.get(string(delta.get("type")))
         if take is not None:
             take(event.get("index"), delta, said)
@@ -198,10 +203,10 @@ class MessagesFold:
                 said.append(ToolCallDelta(block.call, text))
 
     def _closing(self, event: Mapping[str, Any], said: list[ProviderEvent]) -> None:
-        delta = _mapping(event.get("delta"))
+        delta = mapping(event.get("delta"))
         self._stop = string(delta.get("stop_reason")) or self._stop
         self._count(event.get("usage"))
-        why = string(_mapping(delta.get("stop_details")).get("explanation"))
+        why = string(mapping(delta.get("stop_details")).get("explanation"))
         if why:
             said.append(Notice("refusal", self._api.quoted(why)))
 
@@ -214,11 +219,7 @@ class MessagesFold:
 
     def _count(self, usage: Any) -> None:
         """Take counts: each says how many so far, and some servers begin or end with zeros."""
-        given = _mapping(usage)
-        for name, value in (*given.items(), *_mapping(given.get("output_tokens_details")).items()):
+        given = mapping(usage)
+        for name, value in (*given.items(), *mapping(given.get("output_tokens_details")).items()):
             if isinstance(value, int) and not isinstance(value, bool):
                 self._counts[str(name)] = max(value, self._counts.get(str(name), 0))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pegboard_provider_http import encoded
+from pegboard_provider_http.attachments import PDF, TEXTS, encoded
 
 from pegboard import Blobs, File, Image
 
-_TEXTS: Final = frozenset(
-    {"application/json", "text/csv", "text/html", "text/markdown", "text/plain"}
-)
-IN_RESULTS: Final = frozenset({"application/pdf", "image/jpeg", "image/png", "image/webp"}) | _TEXTS
+IN_RESULTS: Final = frozenset({"image/jpeg", "image/png", "image/webp"}) | PDF | TEXTS
 """Types that may stand in the result of a call."""
 TAKEN: Final = IN_RESULTS | {
     "audio/aac",
@@ -46,5 +43,5 @@ async def inline(
     if sent is None:
         return None
     # of texts the service knows few types, and refuses a request with another
-    kind = "text/plain" if sent.media_type in _TEXTS else sent.media_type
+    kind = "text/plain" if sent.media_type in TEXTS else sent.media_type
     return {"inlineData": {"mimeType": kind, "data": sent.data}}

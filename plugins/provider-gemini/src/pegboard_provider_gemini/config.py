@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pegboard_provider_http.settings import SECRET, ServiceSettings
+from pydantic import Field
 
 
-class GeminiSettings(BaseModel):
+class GeminiSettings(ServiceSettings):
     """What the operator decides."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     api_key: str = Field(
         default="gemini_api_key",
         description="Name of the secret that is the key: it is read from the environment "
         "(`GEMINI_API_KEY`), or where `pegboard secret set` keeps it. `env:NAME` is read from "
         "that variable only; empty = no key.",
-        json_schema_extra={"x-secret-name": True},
+        json_schema_extra=SECRET,
     )
     base_url: str = Field(
         default="https://generativelanguage.googleapis.com",
@@ -31,19 +30,4 @@ class GeminiSettings(BaseModel):
     )
     thinking: bool = Field(
         default=False, description="Show reasoning also when a run names no effort."
-    )
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="Further HTTP headers; never put a key here."
-    )
-    connect_s: float = Field(
-        default=10.0, gt=0, le=300, description="Seconds to wait for a connection."
-    )
-    idle_s: float = Field(
-        default=300.0, gt=0, le=3600, description="Seconds to wait for the next byte of an answer."
-    )
-    context: int | None = Field(
-        default=None, gt=0, description="Context window in tokens, where the default is wrong."
-    )
-    max_output: int | None = Field(
-        default=None, gt=0, description="Longest answer in tokens, where the default is wrong."
     )

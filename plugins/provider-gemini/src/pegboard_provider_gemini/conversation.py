@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pegboard_provider_http import Echoes, told
+from pegboard_provider_http.attachments import told
+from pegboard_provider_http.calls import arguments_object
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.exchange import EMPTY, GO_ON
 
 from pegboard import Blobs, CallResult, File, Image, Message, ToolCall
 from pegboard.providers import ToolNames, repaired
 from pegboard_provider_gemini.attachments import IN_RESULTS, inline
 from pegboard_provider_gemini.generations import sees_results, signs_calls
 
-EMPTY: Final = "(empty)"
-"""The service refuses a content without parts."""
-_GO_ON: Final = "Go on."
-"""It refuses a conversation that ends with the model's own words too."""
 UNSIGNED: Final = "skip_thought_signature_validator"
 """Stands where a signature is missing because another model, or nobody, made the call.
 
@@ -64,7 +62,7 @@ class Conversation:
         if self._echoes.paused is not None:
             self._unsay()
         elif self.contents and self.contents[-1]["role"] == "model":
-            self._put("user", [{"text": _GO_ON}])
+            self._put("user", [{"text": GO_ON}])
         if self._signs:
             for part in self._unsigned:
                 part["thoughtSignature"] = UNSIGNED
@@ -111,7 +109,7 @@ class Conversation:
         return {
             "functionCall": {
                 "name": self._names.alias(call.name),
-                "args": arguments(call.arguments),
+                "args": arguments_object(call.arguments),
             }
         }
 
@@ -153,15 +151,3 @@ class Conversation:
         if isinstance(part, Image | File):
             return await inline(part, self._blobs) or {"text": told(part)}
         return {"text": repaired(part.text)} if part.text.strip() else None
-
-
-def arguments(text: str) -> dict[str, Any]:
-    """Return the arguments of a call as an object, which the service insists on.
-
-    A text that is none was answered with an error already; the model need not read it again.
-    """
-    try:
-        given = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return given if isinstance(given, dict) else {"value": given}

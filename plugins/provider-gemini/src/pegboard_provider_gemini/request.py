@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from pegboard_provider_http import Echoes
+from pegboard_provider_http.exchange import Question
 
-from pegboard import ChatRequest, ToolDeclaration
-from pegboard.providers import ToolNames, repaired
+from pegboard import ToolDeclaration
 from pegboard_provider_gemini.conversation import Conversation
 from pegboard_provider_gemini.generations import thinking
 
@@ -16,46 +15,30 @@ _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
 async def generate_payload(
-    request: ChatRequest,
-    *,
-    model: str,
-    max_output: int | None,
-    tools: Sequence[ToolDeclaration],
-    names: ToolNames,
-    echoes: Echoes,
-    images: bool,
-    show_thinking: bool,
+    question: Question, *, max_output: int | None, show_thinking: bool
 ) -> dict[str, Any]:
     """Return the body of a request.
 
     Args:
-        request: The request.
-        model: The model that is asked.
-        max_output: Longest answer in tokens; None = as long as the model can.
-        tools: The tools, as the dialect takes them.
-        names: The way between names and aliases.
-        echoes: What the provider said before in this run.
-        images: True when the model takes images and files.
+        question: What is asked.
+        max_output: Longest answer in tokens that is wanted; None = as long as the model can.
         show_thinking: True to ask for reasoning although the run names no effort.
     """
-    conversation = Conversation(model, names, echoes, request.blobs if images else None)
-    system: list[dict[str, Any]] = []
-    for message in request.messages:
-        if message.role != "system":
-            await conversation.add(message)
-        elif (text := repaired(message.text)).strip():
-            system.append({"text": text})
+    request, tools, echoes = question.request, question.tools, question.echoes
+    conversation = Conversation(question.model, question.names, echoes, question.blobs)
+    for message in question.spoken:
+        await conversation.add(message)
     conversation.finish()
     payload: dict[str, Any] = {"contents": conversation.contents}
-    if system:
+    if system := [{"text": text} for text in question.system]:
         payload["systemInstruction"] = {"parts": system}
     if tools:
         payload["tools"] = [{"functionDeclarations": [_declared(tool) for tool in tools]}]
         payload["toolConfig"] = {"functionCallingConfig": {"mode": _MODES[request.tool_choice]}}
     settings: dict[str, Any] = {}
     if max_output is not None:
-        settings["maxOutputTokens"] = max_output
-    if asked := thinking(model, effort=request.effort, always=show_thinking):
+        settings["maxOutputTokens"] = min(max_output, question.caps.max_output)
+    if asked := thinking(question.model, effort=request.effort, always=show_thinking):
         settings["thinkingConfig"] = asked
     if settings:
         payload["generationConfig"] = settings

@@ -6,13 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from pegboard_provider_http import HttpApi
+from pegboard_provider_http.api import HttpApi
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.json_shapes import count, mapping, string
 
 from pegboard import (
     Done,
     Notice,
     ProviderError,
     ProviderEvent,
+    ProviderState,
     Start,
     Stop,
     TextDelta,
@@ -101,15 +104,13 @@ class GenerateFold:
         Raises:
             ProviderError: When it ended without saying so, or with what is no answer.
         """
-        title = self._api.title
         if not self.ended:
-            if not self._parts:
-                raise ProviderError(f"{title} sent an empty answer.", kind="empty_stream")
-            raise ProviderError(f"{title} broke off in the middle of its answer.", kind="network")
+            raise self._api.unfinished(begun=bool(self._parts))
         fault = FAULTS.get(self._stop)
         if fault is not None:
             why = f": {self._why}" if self._why else "."
-            raise ProviderError(f"{title} stopped with {self._stop}{why}", kind=fault)
+            text = f"{self._api.title} stopped with {self._stop}{why}"
+            raise ProviderError(text, kind=fault)
         stop = "refusal" if self._blocked else STOPS.get(self._stop, "other")
         # what was declined while it was being said is no order to run anything
         calls = () if stop == "refusal" else tuple(self._calls)
@@ -129,6 +130,13 @@ class GenerateFold:
         """Return the answer as it was on the wire: what must come back unchanged."""
         return self._parts.whole()
 
+    def state(self, echoes: Echoes, done: Done) -> ProviderState:
+        """Return what was said in this run, with what came before a pause."""
+        parts = [*mapping(echoes.paused).get("parts", ()), *self.parts()]
+        if done.stop == "pause" and not done.calls:
+            return echoes.state((), {"token": self.token, "parts": parts}, paused=True)
+        return echoes.state(done.calls, parts)
+
     def _take(self, chunk: Mapping[str, Any], said: list[ProviderEvent]) -> None:
         error = chunk.get("error")
         if error:
@@ -136,13 +144,13 @@ class GenerateFold:
             raise self._api.failed(chunk, status=code if isinstance(code, int) else None)
         if not self._begun:
             self._begun = True
-            said.append(Start(_string(chunk.get("modelVersion")), _string(chunk.get("responseId"))))
+            said.append(Start(string(chunk.get("modelVersion")), string(chunk.get("responseId"))))
         counts = chunk.get("usageMetadata")
         if isinstance(counts, dict):
             self._counts.update(counts)  # each says how many so far
         feedback = chunk.get("promptFeedback")
-        if isinstance(feedback, Mapping) and _string(feedback.get("blockReason")):
-            self._blocked, self.ended = _string(feedback["blockReason"]), True
+        if isinstance(feedback, Mapping) and string(feedback.get("blockReason")):
+            self._blocked, self.ended = string(feedback["blockReason"]), True
         candidates = chunk.get("candidates")
         if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
             self._candidate(candidates[0], said)
@@ -155,11 +163,11 @@ class GenerateFold:
                 if isinstance(part, dict):
                     self._parts.add(part)
                     self._part(part, said)
-        self.token = _string(candidate.get("continuationToken")) or self.token
+        self.token = string(candidate.get("continuationToken")) or self.token
         stop = candidate.get("finishReason")
         if stop and isinstance(stop, str):
             self._stop, self.ended = stop, True
-            self._why = self._api.quoted(_string(candidate.get("finishMessage")))
+            self._why = self._api.quoted(string(candidate.get("finishMessage")))
 
     def _part(self, part: Mapping[str, Any], said: list[ProviderEvent]) -> None:
         call, text = part.get("functionCall"), part.get("text")
@@ -172,15 +180,15 @@ class GenerateFold:
                 self._text.append(text)
                 said.append(TextDelta(text))
         elif isinstance(part.get("inlineData"), Mapping):
-            kind = _string(part["inlineData"].get("mimeType")) or "a file"
+            kind = string(part["inlineData"].get("mimeType")) or "a file"
             said.append(Notice("not_shown", f"The model sent {kind}, which can't be shown."))
 
     def _call(self, call: Mapping[str, Any], said: list[ProviderEvent]) -> None:
         index, args = len(self._calls), call.get("args")
         text = json.dumps(args, ensure_ascii=False) if isinstance(args, Mapping) else "{}"
         # the service sends a call whole, and often without an id
-        id = _string(call.get("id")) or f"call_{self._new_id()}"
-        made = ToolCall(id, self._names.name(_string(call.get("name"))), text)
+        id = string(call.get("id")) or f"call_{self._new_id()}"
+        made = ToolCall(id, self._names.name(string(call.get("name"))), text)
         self._calls.append(made)
         said += (ToolCallStart(index, made.id, made.name), ToolCallDelta(index, text))
 
@@ -196,9 +204,4 @@ class GenerateFold:
         )
 
     def _count(self, name: str) -> int:
-        value = self._counts.get(name)
-        return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+        return count(self._counts.get(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ MAX_QUOTED: Final = 500
 REST_S: Final = 0.5
 """Seconds to wait for the end of a body whose answer is whole already."""
 _AGENT: Final = "pegboard"
+_PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
+_log = logging.getLogger(__name__)
 _decode: Final = json.JSONDecoder().decode
 T = TypeVar("T")
 
@@ -102,6 +105,9 @@ class HttpApi:
         self._now = (clock or SystemClock()).now
         waits = timeouts or Timeouts()
         local = is_local(self.base_url)
+        if self._secrets and not local and self.base_url.lower().startswith("http:"):
+            host = URL(self.base_url).host
+            _log.warning("%s: the key goes to %s without encryption; use https", title, host)
         # a server may close a connection just as it is used again, which costs the request; on this
         # machine a new one costs nothing
         reused = 0 if local else 8
@@ -133,8 +139,7 @@ class HttpApi:
             ProviderError: When the request fails, at once or midway.
         """
         async with self._asked("POST", path, payload, headers) as response:
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind == "application/json":
+            if _kind(response) == "application/json":
                 # some servers answer a stream that fails at once with plain JSON and status 200
                 yield Event(self._parsed(await self._text(response)))
                 return
@@ -173,6 +178,13 @@ class HttpApi:
         """Return the error of an answer that is not what the dialect says."""
         return ProviderError(f"{self.title} sent what is no answer: {what}.", kind="protocol")
 
+    def unfinished(self, *, begun: bool) -> ProviderError:
+        """Return the error of a stream that ended without saying so, `begun` or without a word."""
+        if not begun:
+            return ProviderError(f"{self.title} sent an empty answer.", kind="empty_stream")
+        text = f"{self.title} broke off in the middle of its answer."
+        return ProviderError(text, kind="network")
+
     def quoted(self, text: str) -> str:
         """Return a server's own words as they may be repeated: a short line without secrets."""
         for secret in self._secrets:
@@ -198,6 +210,8 @@ class HttpApi:
             async with self._client.stream(method, url, content=content, headers=sent) as response:
                 if response.status_code != 200:
                     raise await self._refused(response)
+                if _kind(response) in _PAGES:
+                    raise self._page()
                 answers = True
                 yield response
         except TimeoutException as error:
@@ -221,6 +235,15 @@ class HttpApi:
         body = await beginning(response, max_bytes=MAX_ERROR, within_s=ERROR_S)
         return self._failure(response.status_code, body, headers)
 
+    def _page(self) -> ProviderError:
+        """Return the error of a web page in place of an answer: somebody else lives there."""
+        return ProviderError(
+            f"{self.title} answered with a web page: {self.base_url} is not its interface, or "
+            "something on the way answers in its place.",
+            kind="not_found",
+            fix="look at base_url; many servers want /v1 at its end",
+        )
+
     def _failure(
         self, status: int | None, body: Any, headers: Mapping[str, str] | None = None
     ) -> ProviderError:
@@ -232,8 +255,8 @@ class HttpApi:
             now=self._now(),
             secrets=self._secrets,
         )
-        if error.kind == "auth" and self._key:
-            error.fix = _how_to_set(self._key)
+        if error.kind == "auth":
+            error.fix = _how_to_set(self._key) if self._key else _NO_KEY
         return error
 
     def _broken(self) -> ProviderError:
@@ -287,6 +310,11 @@ async def finish(rest: AsyncIterator[T], take: Callable[[T], object] | None = No
                 take(item)
 
 
+def _kind(response: Response) -> str:
+    """Return the content type without its parameters."""
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
 def is_local(url: str) -> bool:
     """Tell whether an address is this machine's own."""
     host = URL(url).host.strip("[]").lower()
@@ -299,14 +327,27 @@ def is_local(url: str) -> bool:
 
 
 def _checked(title: str, base_url: str) -> str:
+    """Return an address without a slash at its end.
+
+    Raises:
+        ProviderError: When it is none; one that holds a password is not told.
+    """
     try:
         url = URL(base_url)
-        good = url.scheme in ("http", "https") and bool(url.host) and not url.userinfo
+        good = url.scheme in ("http", "https") and bool(url.host)
+        named = bool(url.userinfo)
     except (InvalidURL, UnicodeError, ValueError):
-        good = False
-    if not good:
+        good, named = False, False
+    if named:
         raise ProviderError(
-            f"{title}: {base_url!r} is no http address.",
+            f"{title}: its base_url holds a name or a password, which is no place for one.",
+            kind="bad_request",
+            fix='base_url = "https://HOST/...", and the key as a secret: pegboard secret set NAME',
+        )
+    if not good:
+        shown = repr(base_url) if "@" not in base_url else "its base_url"
+        raise ProviderError(
+            f"{title}: {shown} is no http address.",
             kind="bad_request",
             fix='base_url = "https://..."',
         )
@@ -331,6 +372,9 @@ def _sendable(title: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 _KEYED: Final = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key"})
+
+
+_NO_KEY: Final = 'name its key: api_key = "NAME" in the settings of this provider'
 
 
 def _how_to_set(key: str) -> str:

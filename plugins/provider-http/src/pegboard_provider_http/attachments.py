@@ -11,6 +11,10 @@ from pegboard import Blobs, File, Image
 MAX_ATTACHED: Final = 20_971_520
 """Bytes of one image or file that is sent along."""
 IMAGES: Final = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
+PDF: Final = frozenset({"application/pdf"})
+TEXTS: Final = frozenset(
+    {"application/json", "text/csv", "text/html", "text/markdown", "text/plain"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ Call a tool:       /name key=value key2="a value with blanks"
 With JSON:         /name {"key": "value"}
 Several at once:   one call per line"""
 MODEL: Final = """\
-To talk to a real model, give a vendor's key, or run a model on this machine:
-  pegboard secret set openai_api_key     or anthropic_api_key, gemini_api_key
+To talk to a real model, use a server of yours, a small model on this machine, or a vendor's key:
+  pegboard config set providers.home '{type = "openai-compatible", server = "ollama"}'
   pip install pegboard-provider-local    then: pegboard models add smollm2
+  export OPENAI_API_KEY=...              or ANTHROPIC_API_KEY, GEMINI_API_KEY
 Which models there are: pegboard models list"""
 
 

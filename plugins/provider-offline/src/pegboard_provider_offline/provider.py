@@ -20,6 +20,7 @@ from pegboard import (
     ProviderEvent,
     ProviderInfo,
     Start,
+    Text,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -112,7 +113,9 @@ def _decide(request: ChatRequest) -> tuple[str, tuple[PlannedCall, ...]]:
     """Return the answer's text and the calls that are wanted; one of them is empty."""
     messages = request.messages
     asked = max((i for i, item in enumerate(messages) if item.role == "user"), default=-1)
-    text = messages[asked].text if asked >= 0 else ""
+    # what else stands there the host has added, such as that a command has ended meanwhile
+    said = [part.text for part in messages[asked].parts if isinstance(part, Text)]
+    text = said[0] if asked >= 0 and said else ""
     made = plan(text, request.tools, may_call=request.tool_choice != "none")
     since = messages[asked + 1 :]
     results = [result for message in since for result in message.results]

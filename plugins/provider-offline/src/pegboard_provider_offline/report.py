@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -44,21 +43,18 @@ def report(
     made = {call.id: call for call in calls}
     hints = {call.id: planned.hint for call, planned in zip(calls, plan.calls, strict=False)}
     return "\n\n".join(
-        _one(result, made.get(result.call_id), hints.get(result.call_id, ""), tools)
-        for result in results
+        _one(result, made.get(result.call_id), hints.get(result.call_id, "")) for result in results
     )
 
 
-def _one(
-    result: CallResult, call: ToolCall | None, hint: str, tools: Sequence[ToolDeclaration]
-) -> str:
+def _one(result: CallResult, call: ToolCall | None, hint: str) -> str:
     arguments = write_arguments(call.arguments) if call else ""
     source = _shorten(" ".join(f"{result.name} {arguments}".split()))
     text, outside = unfenced(result.text)
     head = f"[{source}]" + (" failed" if result.error else "")
     lines = [head + (" (text from outside)" if outside else ""), trim(text)]
-    if result.error:
-        lines.extend(line for line in (hint, _other_names(result.name, tools)) if line)
+    if result.error and hint:
+        lines.append(hint)
     return "\n".join(lines)
 
 
@@ -90,19 +86,6 @@ def trim(text: str) -> str:
 
 def _shorten(source: str) -> str:
     return source if len(source) <= _SOURCE_CHARS else source[: _SOURCE_CHARS - 3] + "..."
-
-
-def _other_names(name: str, tools: Sequence[ToolDeclaration]) -> str:
-    """Say that a name is not offered, with those that look like it; "" when it is offered."""
-    names = [tool.name for tool in tools]
-    short = name.rpartition(":")[2]
-    if name in names or short in names:
-        return ""
-    near = difflib.get_close_matches(short, names, n=3, cutoff=0.5)
-    words = short.split("_")
-    near += [other for other in names if other not in near and set(words) & set(other.split("_"))]
-    hint = f" Nearest: {', '.join(f'/{other}' for other in near[:3])}." if near else ""
-    return f"No tool named {name} is offered here.{hint}"
 
 
 def _named_in(text: str, tools: Sequence[ToolDeclaration]) -> list[ToolDeclaration]:

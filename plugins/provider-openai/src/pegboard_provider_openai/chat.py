@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pegboard_provider_http import is_local
+import anyio
+from pegboard_provider_http.exchange import Exchange
+from pegboard_provider_http.service import Key, Service, network_of
 
 from pegboard import (
     ChatRequest,
     Clock,
     ModelCaps,
     ModelInfo,
-    Notice,
     ProviderError,
     ProviderEvent,
     ProviderInfo,
-    Start,
 )
-from pegboard.providers import project_tools
+from pegboard.providers import family_caps, limited
 from pegboard_provider_openai.chat_request import chat_payload
-from pegboard_provider_openai.chat_stream import ChatFold, status_in
+from pegboard_provider_openai.chat_stream import ChatFold
 from pegboard_provider_openai.forced_call import ForcedFold, held
+from pegboard_provider_openai.models import MODELS
 from pegboard_provider_openai.presets import preset_of
-from pegboard_provider_openai.server import Server
 
 if TYPE_CHECKING:
     from pegboard_provider_openai.config import CompatibleSettings
+
+
+LEARN_S: Final = 3.0
+"""Seconds that a server has to tell its windows, before it is asked without."""
 
 
 class ChatProvider:
@@ -52,19 +57,26 @@ class ChatProvider:
         self._settings = settings
         self._preset = preset_of(settings)
         self._model = settings.model
+        self._numbers = itertools.count(1)
         self.info = info or ProviderInfo(
             id="openai-compatible",
             dialect="openai-chat",
-            network="loopback" if is_local(self._preset.base_url) else "internet",
+            network=network_of(self._preset.base_url),
             title=self._preset.title,
         )
-        self._server = Server(self.info, self._preset, settings, key, clock)
-        self._api = self._server.api
+        self._service = Service(
+            self.info,
+            self._preset.base_url,
+            Key(self._preset.api_key, key),
+            settings,
+            models=MODELS,
+            clock=clock,
+        )
 
     def capabilities(self, model: str) -> ModelCaps:
         """Return what a model can take: the settings first."""
-        settings = self._settings
-        caps = self._server.capabilities(model or self._model)
+        settings, name = self._settings, model or self._model
+        caps = self._sole(name) or self._service.catalog.capabilities(name)
         tools = caps.tools if settings.tools is None else settings.tools
         images = caps.images and self._preset.images
         return replace(
@@ -75,51 +87,13 @@ class ChatProvider:
             images=images if settings.images is None else settings.images,
         )
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask the model.
 
         Raises:
             ProviderError: When the request fails, at once or midway.
         """
-        model = request.model or self._model or await self._first()
-        caps = self.capabilities(model)
-        echoes = self._server.echoes(request, model)
-        forced = caps.forced and not caps.tools and request.tool_choice == "required"
-        made = project_tools(request.tools if caps.tools or forced else (), "openai")
-        forced = forced and bool(made.tools)
-        payload = await chat_payload(
-            request,
-            model=model,
-            preset=self._preset,
-            tools=() if forced else made.tools,
-            names=made.names,
-            echoes=echoes,
-            images=caps.images,
-        )
-        fold = (ForcedFold if forced else ChatFold)(
-            self.info.title,
-            made.names,
-            self._server.call_ids(request),
-            echo=self._preset.echo_reasoning,
-        )
-        payload = held(payload, made.tools) if forced else payload
-        for name, why in made.dropped:
-            yield Notice("tool_dropped", f"The tool {name} can't be declared: {why}.")
-        started = False
-        async with aclosing(self._api.events("chat/completions", payload)) as events:
-            async for event in events:
-                passed = fold.add(event.data)
-                if fold.error is not None:
-                    raise self._api.failed(fold.error, status=status_in(fold.error))
-                if passed and not started:
-                    started = True
-                    yield Start(fold.model or model, fold.request)
-                for item in passed:
-                    yield item
-        done = fold.done()
-        if not started:
-            yield Start(fold.model or model, fold.request)
-        yield replace(done, state=echoes.state(done.calls, fold.echoed()))
+        return self._service.stream(request, self._exchange)
 
     async def models(self) -> list[ModelInfo]:
         """Return the models on offer.
@@ -127,16 +101,44 @@ class ChatProvider:
         Raises:
             ProviderError: When the server does not say.
         """
-        found = await self._server.models()
+        found = await self._service.catalog.models()
         return [replace(model, caps=self.capabilities(model.id)) for model in found]
+
+    async def learn(self) -> None:
+        """Ask a server that tells it how large the window is; one that does not answer may later.
+
+        Without this a turn would go by what the model's family has, until the server refuses.
+        """
+        if not self._preset.tells_window or self._settings.context is not None:
+            return
+        with anyio.move_on_after(LEARN_S), suppress(ProviderError):
+            await self._service.catalog.models()
 
     async def aclose(self) -> None:
         """Give back connections."""
-        await self._api.aclose()
+        await self._service.aclose()
+
+    async def _exchange(self, request: ChatRequest) -> Exchange:
+        model = request.model or self._model or await self._first()
+        caps = self.capabilities(model)
+        forced = caps.forced and not caps.tools and request.tool_choice == "required"
+        asked = replace(caps, tools=caps.tools or forced)
+        question = self._service.question(request, model, asked, "openai")
+        forced = forced and bool(question.tools)
+        payload = await chat_payload(question, self._preset, () if forced else question.tools)
+        fold = (ForcedFold if forced else ChatFold)(
+            self._service.api,
+            question.names,
+            self._call_ids(request),
+            model=model,
+            echo=self._preset.echo_reasoning,
+        )
+        payload = held(payload, question.tools) if forced else payload
+        return Exchange(question, "chat/completions", payload, fold)
 
     async def _first(self) -> str:
         """Return the first model that the server offers, where nobody named one."""
-        found = await self._server.models()
+        found = await self._service.catalog.models()
         if not found:
             raise ProviderError(
                 f"{self.info.title} offers no model.",
@@ -145,3 +147,18 @@ class ChatProvider:
             )
         self._model = found[0].id
         return self._model
+
+    def _sole(self, model: str) -> ModelCaps | None:
+        """Return what a model can take on a server of one model, which answers to every name."""
+        told, settings = self._service.catalog.told, self._settings
+        if not self._preset.tells_window or len(told) != 1 or model in told:
+            return None
+        (sole,) = told.values()
+        caps = family_caps(model)
+        caps = replace(caps, context=sole.context, max_output=min(caps.max_output, sole.max_output))
+        return limited(caps, context=settings.context, max_output=settings.max_output)
+
+    def _call_ids(self, request: ChatRequest) -> Callable[[], str]:
+        """Return what makes ids for calls that came without, none of them in the conversation."""
+        taken = {call.id for message in request.messages for call in message.calls}
+        return lambda: next(id for n in self._numbers if (id := f"call_{n}") not in taken)

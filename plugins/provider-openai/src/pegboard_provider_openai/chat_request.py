@@ -4,45 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from pegboard_provider_http import Echoes, encoded, told
+from pegboard_provider_http.attachments import encoded, told
+from pegboard_provider_http.calls import arguments_text, call_id
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.exchange import EMPTY, Question
 
-from pegboard import Blobs, CallResult, ChatRequest, File, Image, Message, ToolDeclaration
+from pegboard import Blobs, CallResult, File, Image, Message, ToolDeclaration
 from pegboard.providers import ToolNames, repaired
-from pegboard_provider_openai.json_shapes import object_text
 from pegboard_provider_openai.presets import Preset
-
-EMPTY: Final = "(empty)"
-"""Some servers refuse a message without content."""
 
 
 async def chat_payload(
-    request: ChatRequest,
-    *,
-    model: str,
-    preset: Preset,
-    tools: Sequence[ToolDeclaration],
-    names: ToolNames,
-    echoes: Echoes,
-    images: bool,
+    question: Question, preset: Preset, tools: Sequence[ToolDeclaration]
 ) -> dict[str, Any]:
     """Return the body of a request.
 
     Args:
-        request: The request.
-        model: The model that is asked.
+        question: What is asked.
         preset: What the server does otherwise.
-        tools: The tools, as the dialect takes them.
-        names: The way between names and aliases.
-        echoes: What the provider said before in this run.
-        images: True when the model takes images.
+        tools: The tools that are declared.
     """
-    blobs = request.blobs if images else None
-    writer = _Messages(preset, names, echoes, blobs)
+    request = question.request
+    writer = _Messages(preset, question.names, question.echoes, question.blobs)
     for message in request.messages:
         await writer.add(message)
-    payload: dict[str, Any] = {"model": model, "messages": writer.messages, "stream": True}
+    payload: dict[str, Any] = {
+        "model": question.model,
+        "messages": writer.messages,
+        "stream": True,
+    }
     if preset.usage_asked:
         payload["stream_options"] = {"include_usage": True}
     if tools:
@@ -108,7 +100,7 @@ class _Messages:
                     "type": "function",
                     "function": {
                         "name": self._names.alias(call.name),
-                        "arguments": object_text(call.arguments),
+                        "arguments": arguments_text(call.arguments),
                     },
                 }
                 for call in message.calls
@@ -160,6 +152,8 @@ class _Messages:
         return made
 
     def _id(self, call: str) -> str:
-        if not self._preset.nine_ids:
-            return call
+        preset = self._preset
+        if not preset.nine_ids:
+            # a server of its own kind may have put into an id what it wants to find there again
+            return call_id(call, preset.longest_id) if preset.longest_id else call
         return hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()[:9]

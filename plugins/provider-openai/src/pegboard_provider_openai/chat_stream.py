@@ -7,10 +7,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pegboard_provider_http.api import HttpApi
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.json_shapes import count, mapping, mappings, string
+
 from pegboard import (
     Done,
     ProviderError,
     ProviderEvent,
+    ProviderState,
+    Start,
     Stop,
     TextDelta,
     ThinkingDelta,
@@ -20,7 +26,6 @@ from pegboard import (
     Usage,
 )
 from pegboard.providers import CallAssembler, ToolNames
-from pegboard_provider_openai.json_shapes import count, mapping, mappings, text
 
 _STOPS: Final[Mapping[str, Stop]] = {
     "stop": "end",
@@ -39,26 +44,31 @@ class ChatFold:
     """Takes the chunks of one stream.
 
     Args:
-        title: Name of the server, for messages.
+        api: Makes the errors.
         names: The way back from aliases.
         new_id: Makes ids for calls that the server gives none.
+        model: The model that was asked, for a server that does not say which one answers.
         echo: Field of the reasoning that must come back with the calls, or "".
 
     Attributes:
-        model: The model that answered, as the server says.
-        request: The server's id of the request.
-        stop: The server's word for why it stopped, or "".
-        error: What the last chunk reports in place of an answer, or None.
+        ended: Always False: counts may come long after the server's word for why it stopped.
     """
 
     def __init__(
-        self, title: str, names: ToolNames, new_id: Callable[[], str], *, echo: str = ""
+        self,
+        api: HttpApi,
+        names: ToolNames,
+        new_id: Callable[[], str],
+        *,
+        model: str = "",
+        echo: str = "",
     ) -> None:
-        self.model = ""
-        self.request = ""
-        self.stop = ""
-        self.error: Mapping[str, Any] | None = None
-        self._title = title
+        self.ended = False
+        self._model, self._id = model, ""
+        self._stop = ""
+        self._error: Mapping[str, Any] | None = None
+        self._started = False
+        self._api = api
         self._names = names
         self._new_id = new_id
         self._echo = echo
@@ -71,22 +81,32 @@ class ChatFold:
         self._usage: Usage | None = None
 
     def add(self, chunk: Any) -> list[ProviderEvent]:
-        """Take one chunk and return what it says; a chunk of another form says nothing."""
+        """Take one chunk and return what it says; a chunk of another form says nothing.
+
+        Raises:
+            ProviderError: When the chunk reports a failure.
+        """
         passed: list[ProviderEvent] = []
         if not isinstance(chunk, dict):
             return passed
-        if not self.request:
-            self.model, self.request = text(chunk.get("model")), text(chunk.get("id"))
+        if not self._id:
+            self._model = string(chunk.get("model")) or self._model
+            self._id = string(chunk.get("id"))
         choices = chunk.get("choices")
         if choices and isinstance(choices, list) and isinstance(choices[0], dict):
             self._choice(choices[0], passed)
         if chunk.get("error"):
-            self.error = chunk
+            self._error = chunk
         elif chunk.get("object") == "error":
-            self.error = {"error": chunk}
+            self._error = {"error": chunk}
+        if self._error is not None:
+            raise self._api.failed(self._error, status=status_in(self._error))
         usage = chunk.get("usage")
         if usage:
             self._usage = usage_of(mapping(usage))
+        if not self._started and (passed or self._stop):
+            self._started = True
+            passed.insert(0, Start(self._model, self._id))
         return passed
 
     def done(self) -> Done:
@@ -95,10 +115,10 @@ class ChatFold:
         Raises:
             ProviderError: When it ended without saying why, or with half a call.
         """
-        if not self.stop:
+        if not self._stop:
             begun = self._answered or self._refused or len(self._calls) > 0
-            raise unfinished(self._title, begun=begun)
-        cut = _STOPS.get(self.stop) == "max_tokens"
+            raise self._api.unfinished(begun=begun)
+        cut = _STOPS.get(self._stop) == "max_tokens"
         calls = self._whole_calls(cut)
         whole = self._text.getvalue()
         return Done(
@@ -106,17 +126,21 @@ class ChatFold:
             text=whole,
             calls=calls,
             usage=self._usage or _estimate(whole, calls),
-            raw_stop=self.stop,
+            raw_stop=self._stop,
         )
 
-    def echoed(self) -> dict[str, Any]:
+    def state(self, echoes: Echoes, done: Done) -> ProviderState:
+        """Return what was said in this run."""
+        return echoes.state(done.calls, self._echoed())
+
+    def _echoed(self) -> dict[str, Any]:
         """Return the field of reasoning that must come back with the calls, if there was any."""
         if self._details:
             return {_DETAILS: [_whole(detail) for detail in self._details]}
         return {self._echo: "".join(self._thoughts)} if self._thoughts else {}
 
     def _why(self, calls: tuple[ToolCall, ...], cut: bool) -> Stop:
-        stop = _STOPS.get(self.stop, "other")
+        stop = _STOPS.get(self._stop, "other")
         if self._refused and not self._answered and not calls:
             return "refusal"
         # some servers say `stop` all the same
@@ -129,9 +153,8 @@ class ChatFold:
                 name = self._names.name(call.name)
                 calls.append(ToolCall(self._told[place], name, call.arguments))
             elif not cut:
-                raise ProviderError(
-                    f"{self._title} asked for a tool without naming it.", kind="malformed_tool_call"
-                )
+                text = f"{self._api.title} asked for a tool without naming it."
+                raise ProviderError(text, kind="malformed_tool_call")
         return tuple(calls)
 
     def _choice(self, choice: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
@@ -140,9 +163,9 @@ class ChatFold:
             self._delta(delta, passed)
         reason = choice.get("finish_reason")
         if reason:
-            self.stop = text(reason) or self.stop
+            self._stop = string(reason) or self._stop
         if reason == "error" or choice.get("error"):
-            self.error = {"error": choice.get("error") or "it stopped with an error"}
+            self._error = {"error": choice.get("error") or "it stopped with an error"}
 
     def _delta(self, delta: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
         content = delta.get("content")
@@ -157,7 +180,7 @@ class ChatFold:
 
     def _rest(self, delta: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
         for field in _REASONING:
-            thought = text(delta.get(field))
+            thought = string(delta.get(field))
             if thought:
                 if field == self._echo:
                     self._thoughts.append(thought)
@@ -166,7 +189,7 @@ class ChatFold:
         if self._echo == _DETAILS:
             for detail in mappings(delta.get(_DETAILS)):
                 self._detail(detail)
-        refusal = text(delta.get("refusal"))
+        refusal = string(delta.get("refusal"))
         if refusal:
             self._refused = True
             self._text.write(refusal)
@@ -182,25 +205,25 @@ class ChatFold:
             self._details.append(last)
         for key, value in detail.items():
             if key in _PIECEWISE:
-                last.setdefault(key, []).append(text(value))
+                last.setdefault(key, []).append(string(value))
             elif value is not None:
                 last[key] = value
 
     def _call(self, piece: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
-        index, id = piece.get("index"), text(piece.get("id"))
+        index, id = piece.get("index"), string(piece.get("id"))
         index = index if isinstance(index, int) else None
         function = mapping(piece.get("function"))
-        name, arguments = text(function.get("name")), function.get("arguments")
+        name, arguments = string(function.get("name")), function.get("arguments")
         if isinstance(arguments, dict):  # some servers send an object
             arguments = json.dumps(arguments)
         if not (id or name or arguments):
             return
         if id or (name and self._begins(index, name)):
             self._calls.start(index=index, id=id, name=name)
-        place = self._calls.add(text(arguments), index=index, id=id)
+        place = self._calls.add(string(arguments), index=index, id=id)
         if place in self._told:
             if arguments:
-                passed.append(ToolCallDelta(place, text(arguments)))
+                passed.append(ToolCallDelta(place, string(arguments)))
             return
         call = self._calls.calls()[place]
         if call.name:  # a name may come late, and only then is there a call to speak of
@@ -234,27 +257,26 @@ def status_in(error: Mapping[str, Any]) -> int | None:
     return code if isinstance(code, int) and 400 <= code <= 599 else None
 
 
-def usage_of(usage: Mapping[str, Any]) -> Usage:
-    """Return token counts; those of cached input are part of the input."""
-    read = mapping(usage.get("prompt_tokens_details"))
-    wrote = mapping(usage.get("completion_tokens_details"))
-    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+def usage_of(usage: Mapping[str, Any], read: str = "prompt", wrote: str = "completion") -> Usage:
+    """Return token counts; those of cached input are part of the input.
+
+    Args:
+        usage: As the server tells them.
+        read: What the dialect calls tokens that the model reads.
+        wrote: What it calls those that it writes.
+    """
+    of_read = mapping(usage.get(f"{read}_tokens_details"))
+    of_wrote = mapping(usage.get(f"{wrote}_tokens_details"))
+    taken, written = count(usage.get(f"{read}_tokens")), count(usage.get(f"{wrote}_tokens"))
+    cached = count(of_read.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
     return Usage(
-        input=prompt,
-        output=completion,
-        cache_read=min(
-            count(read.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))), prompt
-        ),
-        cache_write=min(count(read.get("cache_write_tokens")), prompt),
-        reasoning=min(count(wrote.get("reasoning_tokens")), completion),
+        input=taken,
+        output=written,
+        cache_read=min(cached, taken),
+        cache_write=min(count(of_read.get("cache_write_tokens")), taken),
+        reasoning=min(count(of_wrote.get("reasoning_tokens")), written),
+        estimated=not usage,
     )
-
-
-def unfinished(title: str, *, begun: bool) -> ProviderError:
-    """Return the error of a stream that ended without saying why."""
-    if not begun:
-        return ProviderError(f"{title} sent an empty answer.", kind="empty_stream")
-    return ProviderError(f"{title} broke off in the middle of its answer.", kind="network")
 
 
 def _estimate(whole: str, calls: tuple[ToolCall, ...]) -> Usage:
@@ -267,7 +289,7 @@ _CHARS_PER_TOKEN: Final = 4
 
 def _joined(value: Any) -> str:
     """Return text that came as a list of parts."""
-    return "".join(text(part.get("text")) for part in mappings(value))
+    return "".join(string(part.get("text")) for part in mappings(value))
 
 
 def _is_object(arguments: str) -> bool:

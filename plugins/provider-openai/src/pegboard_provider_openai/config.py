@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
-SECRET: Final[dict[str, Any]] = {"x-secret-name": True}
-"""Marks a setting that names a secret; the host gives the factory that secret and no other."""
+from pegboard_provider_http.settings import SECRET, ServiceSettings
+from pydantic import Field
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: str = Field(default="", description="Model to ask when a run names none.")
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="Further HTTP headers; never put a key here."
-    )
-    connect_s: float = Field(
-        default=10.0, gt=0, le=300, description="Seconds to wait for a connection."
-    )
-    idle_s: float = Field(
-        default=300.0, gt=0, le=3600, description="Seconds to wait for the next byte of an answer."
-    )
-    context: int | None = Field(
-        default=None, gt=0, description="Context window in tokens, where the default is wrong."
-    )
-    max_output: int | None = Field(
-        default=None, gt=0, description="Longest answer in tokens, where the default is wrong."
-    )
-
-
-class OpenAISettings(_Settings):
+class OpenAISettings(ServiceSettings):
     """Settings of a provider of the type `openai`."""
 
     api_key: str = Field(
@@ -57,7 +34,7 @@ class OpenAISettings(_Settings):
     )
 
 
-class CompatibleSettings(_Settings):
+class CompatibleSettings(ServiceSettings):
     """Settings of a provider of the type `openai-compatible`."""
 
     server: Literal[
@@ -78,6 +55,7 @@ class CompatibleSettings(_Settings):
         "server (`groq_api_key`, which `GROQ_API_KEY` is, too), empty = it needs none.",
         json_schema_extra=SECRET,
     )
+    model: str = Field(default="", description="Model to ask when a run names none.")
     base_url: str = Field(default="", description="Address; empty = as usual for the server.")
     max_tokens: Literal["", "max_tokens", "max_completion_tokens"] = Field(
         default="", description="Field for the longest answer; empty = as usual for the server."

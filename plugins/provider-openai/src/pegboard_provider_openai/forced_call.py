@@ -60,7 +60,7 @@ class ForcedFold(ChatFold):
         if done.stop == "max_tokens":
             return replace(done, text="")
         raise ProviderError(
-            f"{self._title} was held to a call and wrote something else.",
+            f"{self._api.title} was held to a call and wrote something else.",
             kind="malformed_tool_call",
         )
 

@@ -44,10 +44,12 @@ def openai(context: PluginContext, settings: OpenAISettings) -> OpenAIProvider:
     summary="Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, Groq and others",
     config="pegboard_provider_openai.config:CompatibleSettings",
 )
-def openai_compatible(context: PluginContext, settings: CompatibleSettings) -> ChatProvider:
+async def openai_compatible(context: PluginContext, settings: CompatibleSettings) -> ChatProvider:
     """Return a provider that asks a server of the operator's choice."""
     from pegboard_provider_openai.chat import ChatProvider
     from pegboard_provider_openai.presets import preset_of
 
     name = preset_of(settings).api_key
-    return ChatProvider(settings, context.secret(name) if name else "", context.clock)
+    made = ChatProvider(settings, context.secret(name) if name else "", context.clock)
+    await made.learn()
+    return made

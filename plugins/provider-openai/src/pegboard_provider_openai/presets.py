@@ -25,8 +25,11 @@ class Preset:
         effort: True when it takes a reasoning effort.
         parallel: True when it can be told whether several calls may be asked for at once.
         nine_ids: True when ids of calls must be nine letters and digits.
+        longest_id: Characters that the id of a call may have; 0 = any.
         echo_reasoning: Name of the field in which reasoning must come back with its calls, or "".
         images: True when messages may hold images.
+        tells_window: True when it runs here and tells the windows of its models, which depend on
+            how it was started.
         forces: True when it holds a model to the schemas of the tools where a call is required.
     """
 
@@ -38,9 +41,11 @@ class Preset:
     effort: bool = False
     parallel: bool = False
     nine_ids: bool = False
+    longest_id: int = 0
     echo_reasoning: str = ""
     images: bool = True
     forces: bool = False
+    tells_window: bool = False
 
 
 PRESETS: Final[dict[str, Preset]] = {
@@ -51,6 +56,7 @@ PRESETS: Final[dict[str, Preset]] = {
         max_tokens="max_completion_tokens",
         effort=True,
         parallel=True,
+        longest_id=40,
     ),
     "deepseek": Preset(
         title="DeepSeek",
@@ -66,7 +72,9 @@ PRESETS: Final[dict[str, Preset]] = {
         max_tokens="max_completion_tokens",
         parallel=True,
     ),
-    "llamacpp": Preset(title="llama.cpp", base_url="http://127.0.0.1:8080/v1", forces=True),
+    "llamacpp": Preset(
+        title="llama.cpp", base_url="http://127.0.0.1:8080/v1", forces=True, tells_window=True
+    ),
     "lmstudio": Preset(title="LM Studio", base_url="http://127.0.0.1:1234/v1"),
     "mistral": Preset(
         title="Mistral",
@@ -83,7 +91,7 @@ PRESETS: Final[dict[str, Preset]] = {
         api_key="openrouter_api_key",
         echo_reasoning="reasoning_details",
     ),
-    "vllm": Preset(title="vLLM", base_url="http://127.0.0.1:8000/v1"),
+    "vllm": Preset(title="vLLM", base_url="http://127.0.0.1:8000/v1", tells_window=True),
     "other": Preset(title="Chat Completions", base_url=""),
 }
 

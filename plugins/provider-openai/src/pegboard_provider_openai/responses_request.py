@@ -6,30 +6,21 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pegboard_provider_http import Echoes, encoded, told
+from pegboard_provider_http.attachments import IMAGES, PDF, encoded, told
+from pegboard_provider_http.calls import arguments_text, call_id
+from pegboard_provider_http.exchange import EMPTY, Question
 
-from pegboard import Blobs, CallResult, ChatRequest, File, Image, Message, ToolDeclaration
-from pegboard.providers import ToolNames, repaired
+from pegboard import Blobs, CallResult, File, Image, Message
+from pegboard.providers import repaired
 from pegboard_provider_openai.freeform import Freeform
-from pegboard_provider_openai.json_shapes import object_text
 
-EMPTY: Final = "(empty)"
-_FILES: Final = frozenset({"application/pdf"})
-_IMAGES: Final = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
+_LONGEST_ID: Final = 64
 _PLAIN: Final = re.compile(r"(?:gpt-[34]|chatgpt|gpt-5[.\d]*-chat)")
 """Models that do not reason: they refuse a request that speaks of reasoning."""
 
 
 async def responses_payload(
-    request: ChatRequest,
-    *,
-    model: str,
-    tools: Sequence[ToolDeclaration],
-    names: ToolNames,
-    echoes: Echoes,
-    images: bool,
-    summary: bool = False,
-    freeform: bool | None = None,
+    question: Question, *, summary: bool = False, freeform: bool | None = None
 ) -> dict[str, Any]:
     """Return the body of a request.
 
@@ -37,32 +28,21 @@ async def responses_payload(
     back with each request.
 
     Args:
-        request: The request.
-        model: The model that is asked.
-        tools: The tools, as the dialect takes them.
-        names: The way between names and aliases.
-        echoes: What the provider said before in this run.
-        images: True when the model takes images.
+        question: What is asked.
         summary: True to ask for summaries of the reasoning.
         freeform: Whether tools that take plain text are declared so; None = as the model does.
     """
-    blobs = request.blobs if images else None
+    request, model, tools = question.request, question.model, question.tools
     plain = Freeform(tools, model, freeform)
-    items: list[Any] = []
-    for message in request.messages:
-        if message.role != "system":
-            items.extend(await _items(message, names, echoes, blobs, plain))
-    payload: dict[str, Any] = {
-        "model": model,
-        "input": items,
-        "stream": True,
-        "store": False,
-    }
-    system = "\n\n".join(
-        repaired(message.text) for message in request.messages if message.role == "system"
-    )
-    if system:
-        payload["instructions"] = system
+    items: list[dict[str, Any]] = []
+    for message in question.spoken:
+        items.extend(await _items(message, question, plain))
+    for item in items:
+        if isinstance(item.get("call_id"), str):
+            item["call_id"] = call_id(item["call_id"], _LONGEST_ID)
+    payload: dict[str, Any] = {"model": model, "input": items, "stream": True, "store": False}
+    if system := question.system:
+        payload["instructions"] = "\n\n".join(system)
     if tools:
         payload["tools"] = [
             plain.declared(tool)
@@ -87,9 +67,8 @@ async def responses_payload(
     return payload
 
 
-async def _items(
-    message: Message, names: ToolNames, echoes: Echoes, blobs: Blobs | None, plain: Freeform
-) -> list[Any]:
+async def _items(message: Message, question: Question, plain: Freeform) -> list[dict[str, Any]]:
+    names, blobs = question.names, question.blobs
     if message.role == "tool":
         return [
             await _result(result, plain.result(result.call_id), blobs) for result in message.results
@@ -97,11 +76,11 @@ async def _items(
     if message.role == "user":
         content = await _content(message.parts, blobs)
         return [{"role": "user", "content": content or [_text(EMPTY)]}]
-    echo = echoes.find(message)
+    echo = question.echoes.find(message)
     if isinstance(echo, list):
         plain.saw(echo)
         return _echoed(echo)
-    items: list[Any] = []
+    items: list[dict[str, Any]] = []
     text = repaired(message.text)
     if text:
         said = {"type": "output_text", "text": text}
@@ -112,14 +91,14 @@ async def _items(
             "type": "function_call",
             "call_id": call.id,
             "name": names.alias(call.name),
-            "arguments": object_text(call.arguments),
+            "arguments": arguments_text(call.arguments),
         }
         for call in message.calls
     )
     return items
 
 
-def _echoed(items: Sequence[Any]) -> list[Any]:
+def _echoed(items: Sequence[Any]) -> list[dict[str, Any]]:
     """Return an answer's items as they can come back to a provider that stored nothing.
 
     An id would be looked up there, and reasoning that is not in the item is lost.
@@ -146,10 +125,10 @@ async def _content(parts: Sequence[Any], blobs: Blobs | None) -> list[dict[str, 
 async def _part(part: Any, blobs: Blobs | None) -> dict[str, Any]:
     if not isinstance(part, Image | File):
         return _text(repaired(part.text) or EMPTY)
-    sent = await encoded(part, blobs, takes=_IMAGES | _FILES)
+    sent = await encoded(part, blobs, takes=IMAGES | PDF)
     if sent is None:
         return _text(told(part))
-    if sent.media_type in _FILES:
+    if sent.media_type in PDF:
         return {
             "type": "input_file",
             "filename": sent.name or "file.pdf",

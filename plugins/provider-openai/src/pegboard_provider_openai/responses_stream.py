@@ -6,11 +6,14 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from pegboard_provider_http import HttpApi
+from pegboard_provider_http.api import HttpApi
+from pegboard_provider_http.echoes import Echoes
+from pegboard_provider_http.json_shapes import mapping, mappings, string
 
 from pegboard import (
     Done,
     ProviderEvent,
+    ProviderState,
     Start,
     Stop,
     TextDelta,
@@ -18,12 +21,10 @@ from pegboard import (
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
-    Usage,
 )
 from pegboard.providers import ToolNames
-from pegboard_provider_openai.chat_stream import unfinished
+from pegboard_provider_openai.chat_stream import usage_of
 from pegboard_provider_openai.freeform import CALL
-from pegboard_provider_openai.json_shapes import count, mapping, mappings, text
 
 _ARGUMENTS: Final = {"function_call": "arguments", CALL: "input"}
 """Type of an item that is a call -> the field with what it is called with."""
@@ -73,6 +74,11 @@ class ResponsesFold:
             "response.incomplete": self._ended,
         }
 
+    @property
+    def ended(self) -> bool:
+        """True once the service said that the answer is whole."""
+        return self._end is not None
+
     def add(self, event: Any) -> list[ProviderEvent]:
         """Take one event and return what it says; an event that nobody knows says nothing.
 
@@ -80,9 +86,9 @@ class ResponsesFold:
             ProviderError: When the event reports a failure.
         """
         passed: list[ProviderEvent] = []
-        if not isinstance(event, dict):
+        if self.ended or not isinstance(event, dict):
             return passed
-        kind = text(event.get("type"))
+        kind = string(event.get("type"))
         if kind == "response.failed":
             self._fail({"error": mapping(event.get("response")).get("error") or {}})
         if kind == "error" or (not kind and event.get("error")):
@@ -103,17 +109,21 @@ class ResponsesFold:
         end = self._end
         if end is None:
             begun = self._answered or self._refused or bool(self._places or self.items)
-            raise unfinished(self._api.title, begun=begun)
-        usage = _usage(mapping(end.get("usage")))
-        reason = text(mapping(end.get("incomplete_details")).get("reason"))
+            raise self._api.unfinished(begun=begun)
+        usage = usage_of(mapping(end.get("usage")), "input", "output")
+        reason = string(mapping(end.get("incomplete_details")).get("reason"))
         calls = tuple(call for _, call in sorted(self._calls.items()))
         return Done(
-            stop=self._why(text(end.get("status")), reason, bool(calls), usage.output),
+            stop=self._why(string(end.get("status")), reason, bool(calls), usage.output),
             text=self._text.getvalue(),
             calls=calls,
             usage=usage,
-            raw_stop=reason or text(end.get("status")),
+            raw_stop=reason or string(end.get("status")),
         )
+
+    def state(self, echoes: Echoes, done: Done) -> ProviderState:
+        """Return what was said in this run; items with half a call in them can't come back."""
+        return echoes.state(done.calls if self.whole else (), self.items)
 
     def _why(self, status: str, reason: str, called: bool, output: int) -> Stop:
         if status == "incomplete":
@@ -136,49 +146,47 @@ class ResponsesFold:
 
     def _created(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
         response = mapping(event.get("response"))
-        self._start(passed, text(response.get("model")), text(response.get("id")))
+        self._start(passed, string(response.get("model")), string(response.get("id")))
 
     def _said(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
-        said = text(event.get("delta"))
-        if said:
-            self._start(passed)
-            self._answered = True
-            self._text.write(said)
-            passed.append(TextDelta(said))
+        self._answered |= self._spoke(event, passed)
 
     def _refusal(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
-        said = text(event.get("delta"))
+        self._refused |= self._spoke(event, passed)
+
+    def _spoke(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> bool:
+        said = string(event.get("delta"))
         if said:
             self._start(passed)
-            self._refused = True
             self._text.write(said)
             passed.append(TextDelta(said))
+        return bool(said)
 
     def _thought(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
-        thought = text(event.get("delta"))
+        thought = string(event.get("delta"))
         if thought:
             self._start(passed)
             passed.append(ThinkingDelta(thought))
 
     def _added(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
         item = mapping(event.get("item"))
-        if text(item.get("type")) in _ARGUMENTS:
+        if string(item.get("type")) in _ARGUMENTS:
             self._place(item, passed)
 
     def _place(self, item: Mapping[str, Any], passed: list[ProviderEvent]) -> int:
         """Return the place of a call among the calls; a new one begins."""
-        key = text(item.get("id")) or _call_id(item)
+        key = string(item.get("id")) or _call_id(item)
         place = self._places.get(key)
         if place is None:
             self._start(passed)
             place = self._places[key] = len(self._places)
-            name = self._names.name(text(item.get("name")))
+            name = self._names.name(string(item.get("name")))
             passed.append(ToolCallStart(place, _call_id(item), name))
         return place
 
     def _argued(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
-        piece = text(event.get("delta"))
-        place = self._places.get(text(event.get("item_id")), len(self._places) - 1)
+        piece = string(event.get("delta"))
+        place = self._places.get(string(event.get("item_id")), len(self._places) - 1)
         if piece and place >= 0:
             passed.append(ToolCallDelta(place, piece))
 
@@ -188,17 +196,17 @@ class ResponsesFold:
             return
         # what the provider says here is authoritative, whatever the deltas were
         self.items.append(item)
-        field = _ARGUMENTS.get(text(item.get("type")))
+        field = _ARGUMENTS.get(string(item.get("type")))
         if field is not None:
             told = len(self._places)
             place = self._place(item, passed)
-            arguments = text(item.get(field))
+            arguments = string(item.get(field))
             if place == told and arguments:
                 passed.append(ToolCallDelta(place, arguments))
             if item.get("status") == "incomplete":
                 self.whole = False
                 return
-            name = self._names.name(text(item.get("name")))
+            name = self._names.name(string(item.get("name")))
             self._calls[place] = ToolCall(_call_id(item), name, arguments)
 
     def _ended(self, event: Mapping[str, Any], passed: list[ProviderEvent]) -> None:
@@ -226,18 +234,4 @@ def _spoken(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _call_id(item: Mapping[str, Any]) -> str:
-    return text(item.get("call_id")) or text(item.get("id"))
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    read = mapping(usage.get("input_tokens_details"))
-    wrote = mapping(usage.get("output_tokens_details"))
-    taken, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    return Usage(
-        input=taken,
-        output=written,
-        cache_read=min(count(read.get("cached_tokens")), taken),
-        cache_write=min(count(read.get("cache_write_tokens")), taken),
-        reasoning=min(count(wrote.get("reasoning_tokens")), written),
-        estimated=not usage,
-    )
+    return string(item.get("call_id")) or string(item.get("id"))
