@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,17 @@ def opened(host: HostFactory) -> Opener:
 
     @asynccontextmanager
     async def opener(
-        sandbox: str = "bubblewrap", *, secrets: Mapping[str, str] | None = None, **settings: Any
+        sandbox: str = "bubblewrap",
+        *,
+        secrets: Mapping[str, str] | None = None,
+        grants: Sequence[Path] = (),
+        **settings: Any,
     ) -> AsyncIterator[Bench]:
         plugin, config = SANDBOXES[sandbox]
         config = {**config, "plugins.git": {**AUTHOR, **settings}}
+        if grants:
+            opened = [{"path": str(path)} for path in grants]
+            config["sandbox"] = {**config.get("sandbox", {}), "grants": opened}
         async with host(
             "git", plugin, config=config, secrets=secrets or {}, record=False
         ) as running:

@@ -252,6 +252,9 @@ async def test_ssh_runs_on_the_host_with_one_command(
         assert words[-4:-1] == ["git", "--", "code.example.org"]
         assert words[-1] == f"git-upload-pack {theirs}"
         assert "BatchMode=yes" in words and "2222" in words
+        url = f"ssh://git@code.example.org:2222{theirs}"
+        await bench.write("clone", url=url, repo="copy")
+        assert git(bench.folder / "copy", "status", "--porcelain") == ""
         bench.git("remote", "set-url", "origin", "git@code.example.org:gone")
         assert (await bench.error("git_write", "fetch")).code == "auth_failed"
 
@@ -286,6 +289,33 @@ async def test_a_server_does_not_choose_names_outside_its_own(
             assert bench.git("for-each-ref") == before
 
 
+async def test_a_fetch_moves_no_branch_of_ones_own(host, opened, git, server, theirs) -> None:
+    """A name of the remote may be a link, in a repository that somebody has prepared."""
+    empty(host, git, f"http://{server.target}/project")
+    (host.workspace / "mine.txt").write_text("mine\n")
+    git(host.workspace, "add", ".")
+    git(host.workspace, "commit", "-qm", "Mine")
+    mine = git(host.workspace, "rev-parse", "main")
+    git(host.workspace, "symbolic-ref", "refs/remotes/origin/main", "refs/heads/main")
+    async with opened(allow_private=[server.target]) as bench:
+        await bench.write("fetch")
+        assert bench.git("rev-parse", "main") == mine
+        assert bench.git("rev-parse", "origin/main") == git(theirs, "rev-parse", "main")
+
+
+async def test_a_clone_replaces_no_branch_that_is_there(opened, git, server, theirs) -> None:
+    url = f"http://{server.target}/project"
+    async with opened(allow_private=[server.target]) as bench:
+        await bench.write("clone", url=url, repo="x")
+        folder = bench.folder / "x"
+        commit(git, folder, "mine.txt", "mine\n")
+        mine = git(folder, "rev-parse", "main")
+        git(folder, "checkout", "-q", "--orphan", "empty")
+        git(folder, "rm", "-rqf", ".")
+        await bench.error("git_write", "clone", url=url, repo="x")
+        assert git(folder, "rev-parse", "main") == mine
+
+
 async def test_what_is_no_pack_is_not_taken_in(host, opened, git, server, repository) -> None:
     repository(host.workspace)
     git(host.workspace, "remote", "add", "origin", f"http://{server.target}/x")
@@ -294,3 +324,62 @@ async def test_what_is_no_pack_is_not_taken_in(host, opened, git, server, reposi
     async with opened(allow_private=[server.target]) as bench:
         await bench.error("git_write", "fetch")
         assert not bench.git("branch", "-r")
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "local"])
+async def test_a_clone_is_made_used_and_pulled(opened, git, server, theirs, sandbox) -> None:
+    git(theirs, "branch", "-m", "trunk")
+    git(theirs, "branch", "side", "HEAD~1")
+    url = f"http://{server.target}/project"
+    async with opened(sandbox, allow_private=[server.target]) as bench:
+        made = await bench.write("clone", url=url, repo="copies/project")
+        assert "branch trunk" in made.text and "sandbox:" not in made.text
+        folder = bench.folder / "copies/project"
+        assert (folder / "a.txt").read_text() == "one\ntwo\n"
+        assert git(folder, "status", "--porcelain") == ""
+        assert git(folder, "remote", "get-url", "origin") == url
+        assert git(folder, "branch", "-r", "--format=%(refname:short)").split() == [
+            "origin/side",
+            "origin/trunk",
+        ]
+        commit(git, theirs, "new.txt", "new\n")
+        await bench.write("pull", repo="copies/project")
+        assert (folder / "new.txt").exists()
+        side = await bench.write("clone", url=url, repo="side", branch="side")
+        assert side.structured["branch"] == "side"
+        error = await bench.error("git_write", "clone", url=url, repo="side")
+        assert error.code == "exists"
+
+
+async def test_a_clone_of_nothing_and_one_that_failed_are_gone_on_with(
+    opened, git, server, tmp_path
+) -> None:
+    (tmp_path / "served/empty").mkdir(parents=True)
+    git(tmp_path / "served/empty", "init", "-q", "--bare", "--object-format=sha256")
+    url = f"http://{server.target}/empty"
+    async with opened(allow_private=[server.target]) as bench:
+        for _ in range(2):
+            made = await bench.write("clone", url=url, repo="x")
+            assert "no commits yet" in made.text
+
+
+async def test_a_clone_asks_only_servers_that_may_be_asked(opened, server, tmp_path) -> None:
+    async with opened(allow_hosts=["example.org"]) as bench:
+        for url, code in (
+            ("ext::sh -c id", "remote_refused"),
+            (str(tmp_path), "remote_refused"),
+            ("file:///etc", "remote_refused"),
+            ("git://example.org/x", "remote_refused"),
+            ("--upload-pack=id", "remote_refused"),
+            (f"http://{server.target}/project", "remote_refused"),
+            ("https://user:token@example.org/x", "remote_refused"),
+            ("https://elsewhere.test/x", "remote_refused"),
+            ("git@github.com:x/y.git", "remote_refused"),
+        ):
+            error = await bench.error("git_write", "clone", url=url, repo="new")
+            assert error.code == code, (url, error)
+        assert not (bench.folder / "new").exists()
+        for arguments in ({"url": "https://example.org/x"}, {"repo": "new"}):
+            error = await bench.error("git_write", "clone", **arguments)
+            assert error.code == "invalid_arguments"
+    assert not server.asked

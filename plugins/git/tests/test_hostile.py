@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import pytest
+
+from pegboard.sandboxes.refused import RefusedLog
 
 pytestmark = pytest.mark.anyio
 
@@ -42,9 +45,13 @@ READS = (
     ("ls_files", {"which": "modified"}),
     ("rev_parse", {}),
     ("remote", {}),
+    ("ls_tree", {"recursive": True}),
+    ("reflog", {}),
+    ("shortlog", {}),
+    ("merge_base", {"other": "side"}),
 )
 WRITES = (
-    ("add", {"paths": ["plain.txt"]}),
+    ("add", {"paths": ["plain.txt", "inner"]}),
     ("commit", {"message": "One"}),
     ("commit", {"message": "Two", "amend": True}),
     ("branch_create", {"branch": "new"}),
@@ -59,6 +66,13 @@ WRITES = (
     ("branch_delete", {"branch": "side", "force": True}),
     ("tag_delete", {"tag": "t"}),
     ("unstage", {}),
+    ("branch_rename", {"branch": "new", "to": "newer"}),
+    ("mv", {"paths": ["plain.txt"], "to": "moved.txt"}),
+    ("commit", {"message": "Moved"}),
+    ("revert", {"ref": "HEAD"}),
+    ("cherry_pick", {"ref": "HEAD~1"}),
+    ("rm", {"paths": ["moved.txt"]}),
+    ("reset", {"mode": "hard", "ref": "HEAD~1"}),
 )
 
 
@@ -208,14 +222,19 @@ async def test_a_repository_does_not_lead_out_of_the_grants(
         alternates.write_text(f"{outside}/.git/objects\n")
         bench.git("init", "-q", "--bare", "bare")
         git(tmp_path, "init", "-q")  # the workspace is inside this one
-        codes = {
-            name: (await bench.error("git_read", "status", repo=name)).code
+        errors = {
+            name: await bench.error("git_read", "status", repo=name)
             for name in ("worktree", "gitfile", "linked", "alternates", "bare", "above")
         }
-    led_out = {"outside_the_grants", "not_a_repository", "git_failed"}
+        error = await bench.error("git_write", "add", repo="above", paths=["."])
+        assert error.fix == f"pegboard grant {tmp_path} --write"
+    codes = {name: error.code for name, error in errors.items()}
+    led_out = {"sandbox_refused", "outside_the_grants", "not_a_repository", "git_failed"}
     assert codes.pop("bare") == "bare_repository"
-    assert codes.pop("above") == "not_a_repository"
-    assert codes.pop("alternates") == "outside_the_grants"
+    assert codes.pop("above") == codes.pop("alternates") == codes.pop("gitfile")
+    assert errors["above"].code == "sandbox_refused"
+    assert errors["above"].fix == f"pegboard grant {tmp_path}"
+    assert errors["gitfile"].fix == f"pegboard grant {outside}"
     assert set(codes.values()) <= led_out
     assert outside.joinpath(".git/HEAD").exists()
 
@@ -258,3 +277,101 @@ async def test_keys_of_stray_bytes_are_answered_too(anywhere) -> None:
     await anywhere.read("diff")
     await anywhere.read("blame", paths=["sub/b.txt"])
     assert not left(folder / "marks")
+
+
+async def test_a_repository_above_the_workspace_is_used_once_it_is_granted(
+    host, opened, repository
+) -> None:
+    repository(host.workspace.parent)
+    async with opened() as bench:
+        error = await bench.error("git_read", "log")
+        noted = RefusedLog(bench.running.host.config.paths.state).recent(time.time())
+    assert error.code == "sandbox_refused"
+    assert error.fix == f"pegboard grant {host.workspace.parent}"
+    assert [(item.tool, item.fix) for item in noted] == [("git:git_read", error.fix)]
+    async with opened(grants=[host.workspace.parent]) as bench:
+        found = await bench.read("log")
+        assert found.structured["count"] == 2
+
+
+SHOWN = """
+[core]
+abbrev = 4
+commentChar = F
+quotePath = true
+[log]
+date = format:%Y
+follow = true
+decorate = full
+showRoot = false
+diffMerges = on
+excludeDecoration = refs/heads/*
+[format]
+pretty = oneline
+[diff]
+algorithm = patience
+context = 9
+renames = copies
+relative = true
+srcPrefix = x/
+noPrefix = true
+statGraphWidth = 1
+[status]
+showUntrackedFiles = no
+renames = false
+[grep]
+patternType = fixed
+lineNumber = false
+fullName = false
+[color]
+ui = always
+grep = always
+diff = always
+branch = always
+[column]
+ui = always
+[i18n]
+logOutputEncoding = latin1
+commitEncoding = latin1
+[commit]
+template = /etc/passwd
+cleanup = scissors
+[merge]
+ff = false
+autoStash = true
+[rerere]
+enabled = true
+[branch "side"]
+mergeOptions = --no-commit --squash
+"""
+"""Changes what git writes, or does, where it is obeyed."""
+
+
+async def test_what_a_repository_configures_changes_no_result(opened, host, repository) -> None:
+    folder = repository(host.workspace)
+    async with opened("local") as bench:
+        bench.git("branch", "side", "HEAD~1")
+        bench.git("tag", "v1", "side")
+        bench.put("\u00fc.txt", "\u00fc\n" * 9)
+        bench.git("mv", "sub/b.txt", "c.txt")
+        reads = (
+            ("status", {}),
+            ("log", {"paths": ["a.txt"]}),
+            ("log", {"form": "patch"}),
+            ("log", {"form": "stat"}),
+            ("diff", {"ref": "HEAD~1"}),
+            ("grep", {"pattern": "(one|two)", "context": 1}),
+            ("branch", {}),
+        )
+        before = [await bench.read(action, **asked) for action, asked in reads]
+        with (folder / ".git/config").open("a") as config:
+            config.write(SHOWN)
+        for (action, asked), old in zip(reads, before, strict=True):
+            new = await bench.read(action, **asked)
+            assert (new.text, new.structured) == (old.text, old.structured), (action, asked)
+        made = await bench.write("commit", message="\u00dcm\n\nF kept\n# kept", all=True)
+        assert made.structured["commit"]["body"] == "F kept\n# kept"
+        assert b"encoding" not in bench.git("cat-file", "commit", "HEAD").encode()
+        await bench.write("switch", branch="side")
+        await bench.write("merge", ref="main")
+        assert bench.git("rev-parse", "side") == bench.git("rev-parse", "main")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pegboard_git.commits import parse_commits
 from pegboard_git.hardening import answers
-from pegboard_git.reading.history import parse_numstat
+from pegboard_git.reading.differences import parse_numstat
+from pegboard_git.reading.lines import parse_grep
 from pegboard_git.remote.pkt_line import FLUSH, ProtocolError, packet, packets
 from pegboard_git.remote.remote_url import parse_remote, without_password
 from pegboard_git.remote.ssh_server import ssh_arguments
@@ -161,4 +162,14 @@ def test_renames_and_binaries_are_counted() -> None:
     assert parse_numstat(b"1\t2\t\0old\0new\0-\t-\timage\0") == [
         {"old_path": "old", "path": "new", "added": 1, "deleted": 2},
         {"path": "image", "binary": True},
+    ]
+
+
+def test_a_name_that_holds_the_end_of_a_line_is_found_by_a_search() -> None:
+    data = b"new\nline\x001\x003\x00a hit\nnew\nline\x002\x00near\n--\nb\x007\x001\x0012\x00tail"
+    found = [(item["path"], item["line"], item["text"], item["match"]) for item in parse_grep(data)]
+    assert found == [
+        ("new\\nline", 1, "a hit", True),
+        ("new\\nline", 2, "near", False),
+        ("b", 7, "12\\x00tail", True),
     ]

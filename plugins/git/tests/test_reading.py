@@ -151,3 +151,88 @@ async def test_a_line_of_a_commit_with_a_time_of_no_calendar_is_told(bench):
     bench.git("reset", "-q", "--hard", made)
     found = await bench.read("blame", paths=["a.txt"])
     assert [line["date"][:10] for line in found.structured["lines"]][1:] == ["@999999999"]
+
+
+async def test_trees_moves_and_people_are_told(bench) -> None:
+    bench.put("odd\nname", "x")
+    (bench.folder / "link").symlink_to("a.txt")
+    await bench.write("add", paths=["."])
+    await bench.write("commit", message="Third")
+    top = await bench.read("ls_tree")
+    assert "sub/" in top.text.splitlines() and "odd\\nname (1 byte)" in top.text
+    kinds = {item["path"]: item["kind"] for item in top.structured["entries"]}
+    assert kinds == {"a.txt": "file", "link": "link", "odd\\nname": "file", "sub": "folder"}
+    inside = await bench.read("ls_tree", paths=["sub"], ref="HEAD~1")
+    assert [item["path"] for item in inside.structured["entries"]] == ["sub/b.txt"]
+    assert (await bench.read("ls_tree", recursive=True, limit=1)).structured["more"]
+    moves = (await bench.read("reflog", limit=2)).structured
+    assert moves["entries"][0]["what"] == "commit: Third" and moves["more"]
+    assert (await bench.read("reflog", skip=2)).structured["entries"][0]["index"] == 2
+    bench.git("branch", "old", "HEAD~2")
+    base = (await bench.read("merge_base", other="old")).structured
+    assert base["bases"] == [bench.git("rev-parse", "old")]
+    assert (base["ahead"], base["behind"]) == (2, 0)
+    people = (await bench.read("shortlog")).structured["authors"]
+    assert people[0] == {"commits": 2, "author": "Old Author", "email": "old@example.org"}
+    for action, arguments, code in (
+        ("ls_tree", {"paths": ["gone"]}, "path_not_found"),
+        ("ls_tree", {"ref": "gone"}, "unknown_revision"),
+        ("file", {"paths": ["sub"]}, "not_a_file"),
+        ("merge_base", {}, "invalid_arguments"),
+        ("merge_base", {"other": "gone"}, "unknown_revision"),
+        ("reflog", {"ref": "gone"}, "unknown_revision"),
+        ("shortlog", {"ref": "-x"}, "invalid_arguments"),
+    ):
+        error = await bench.error("git_read", action, **arguments)
+        assert error.code == code, (action, arguments, error)
+
+
+UNBORN = (
+    *(("git_read", action, {}) for action in ("log", "show", "ls_tree", "reflog", "shortlog")),
+    ("git_read", "diff", {"ref": "HEAD"}),
+    ("git_read", "rev_parse", {}),
+    ("git_read", "file", {"paths": ["a"]}),
+    ("git_read", "merge_base", {"other": "x"}),
+    ("git_write", "reset", {"mode": "hard"}),
+    ("git_write", "cherry_pick", {"ref": "HEAD"}),
+    ("git_write", "branch_create", {"branch": "x"}),
+    ("git_write", "tag_create", {"tag": "x"}),
+    ("git_write", "merge", {"ref": "HEAD"}),
+    ("git_write", "commit", {"message": "x", "amend": True}),
+)
+
+
+async def test_a_branch_without_a_commit_is_said_to_be_one(opened) -> None:
+    async with opened("local") as bench:
+        await bench.write("init")
+        for tool, action, arguments in UNBORN:
+            error = await bench.error(tool, action, **arguments)
+            assert error.code == "no_commits", (action, error)
+        for action in ("status", "diff", "branch", "tag", "stash", "ls_files", "remote"):
+            await bench.read(action)
+
+
+async def test_a_new_commit_of_a_submodule_is_seen_and_recorded(bench, repository) -> None:
+    inner = repository(bench.folder / "inner")
+    await bench.write("add", paths=["inner"])
+    await bench.write("commit", message="With a module")
+    (inner / "a.txt").write_text("not committed there\n")
+    assert (await bench.read("status")).structured["clean"]
+    bench.git("-C", "inner", "commit", "-qam", "Third")
+    assert (await bench.read("status")).structured["unstaged"][0]["path"] == "inner"
+    assert "+Subproject commit" in (await bench.read("diff")).text
+    await bench.write("add", paths=["inner"])
+    await bench.write("commit", message="Newer")
+    assert bench.git("rev-parse", "HEAD:inner") == bench.git("-C", "inner", "rev-parse", "HEAD")
+    assert (await bench.error("git_read", "file", paths=["inner"])).code == "not_a_file"
+
+
+async def test_what_can_not_be_done_now_is_named(bench) -> None:
+    bench.git("worktree", "add", "-q", "tree", "-b", "elsewhere")
+    error = await bench.error("git_write", "switch", branch="elsewhere")
+    assert error.code == "in_use"
+    bench.git("bisect", "start")
+    error = await bench.error("git_write", "abort")
+    assert error.code == "not_in_progress" and "bisect" in error.message
+    (bench.folder / ".git/index").write_bytes(b"junk" * 10)
+    assert (await bench.error("git_read", "status")).code == "corrupt"

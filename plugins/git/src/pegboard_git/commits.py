@@ -8,6 +8,10 @@ from typing import Any, Final
 from pegboard_git.names import plain, shown
 
 FORMAT: Final = "--format=tformat:%H%x00%P%x00%an%x00%ae%x00%aI%x00%D%x00%s%x00%b%x00"
+DECORATED: Final = tuple(
+    f"--decorate-refs={below}" for below in ("HEAD", "refs/heads/", "refs/tags/", "refs/remotes/")
+)
+"""Goes with the format: a repository's configuration may leave names out."""
 _FIELDS: Final = 8
 _BODY: Final = 2000
 _SHORT: Final = 10

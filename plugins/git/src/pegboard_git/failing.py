@@ -38,7 +38,7 @@ IDENTITY_FIX: Final = (
 
 
 def _known(code: str, says: str, fix: str, message: str = "", *, retry: bool = False) -> Known:
-    return Known(code, re.compile(says, re.IGNORECASE), fix, message, retry)
+    return Known(code, re.compile(says, re.IGNORECASE | re.MULTILINE), fix, message, retry)
 
 
 KNOWN: Final = (
@@ -87,10 +87,18 @@ KNOWN: Final = (
     ),
     _known(
         "no_commits",
-        r"does not have any commits yet|bad default revision 'HEAD'|no commits yet"
-        r"|do not have the initial commit",
+        r"does not have any commits yet|bad (default )?revision 'HEAD'|no commits yet"
+        r"|do not have the initial commit|not a valid object name:? '?HEAD'?$|no such ref: HEAD$"
+        r"|HEAD - not something we can merge|invalid upstream 'HEAD'|resolve 'HEAD' as a valid ref"
+        r"|nothing to amend",
         'Make the first commit: git_write with actions "add" and "commit".',
         "There are no commits yet.",
+    ),
+    _known(
+        "protected",
+        r"unsupported file type|can only add regular files",
+        "Leave it out of paths; a person can do it with git itself.",
+        "A file here is hidden from git, as it is protected, such as a private key.",
     ),
     _known(
         "would_overwrite",
@@ -103,12 +111,11 @@ KNOWN: Final = (
         r"not concluded your merge|unmerged files|unmerged paths|rebase-(merge|apply) directory"
         r"|resolve your current index first|cannot switch branch while|needs merge"
         r"|merge is not possible",
-        'Resolve and add the conflicting files, then continue; or use "merge_abort" or '
-        '"rebase_abort".',
+        'Resolve and add the conflicting files, then "continue"; or give up with "abort".',
     ),
     _known(
         "not_in_progress",
-        r"no rebase in progress|there is no merge to abort|no merge in progress|MERGE_HEAD missing",
+        r"no \S+ in progress|there is no merge to abort|MERGE_HEAD missing|or revert in progress",
         'Use git_read with action "status".',
     ),
     _known(
@@ -121,7 +128,27 @@ KNOWN: Final = (
         r"not possible to fast-forward|diverging branches",
         'Choose how to join them: strategy "merge" or "rebase".',
     ),
-    _known("exists", r"already exists", "Choose another name."),
+    _known(
+        "in_use",
+        r"checked out at|already used by worktree|used by worktree at",
+        "Switch that working tree to another branch first.",
+    ),
+    _known(
+        "corrupt",
+        r"index file corrupt|bad index file|bad signature|is corrupt|object file .* is empty",
+        "A person has to mend it: git fsck says what is broken.",
+    ),
+    _known("exists", r"already exists|destination exists", "Choose another name."),
+    _known(
+        "would_lose",
+        r"has local modifications|staged content different|changes staged in the index",
+        "Commit them, or restore the files; or set keep to true to leave the files where they are.",
+    ),
+    _known(
+        "merge_commit",
+        r"is a merge but no -m option|mainline was specified but|does not have parent",
+        "Of a merge say with mainline which parent to compare with, mostly 1; of no other commit.",
+    ),
     _known(
         "stash_empty",
         r"no stash entries found|is not a valid reference|no local changes to save"

@@ -50,6 +50,8 @@ REMOVED: Final = (
 )
 """Removed for every call, wherever they come from."""
 
+_COLOURED: Final = ("ui", "branch", "diff", "grep", "interactive", "status", "push", "remote")
+
 FIXED: Final[Pairs] = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -65,6 +67,8 @@ FIXED: Final[Pairs] = (
     ("core.protectHFS", "true"),
     ("core.protectNTFS", "true"),
     ("core.quotePath", "false"),
+    ("core.abbrev", "auto"),
+    ("core.commentChar", "#"),
     ("credential.helper", ""),
     ("protocol.allow", "never"),
     ("safe.bareRepository", "explicit"),
@@ -75,13 +79,31 @@ FIXED: Final[Pairs] = (
     ("diff.noprefix", "false"),
     ("diff.mnemonicPrefix", "false"),
     ("diff.submodule", "short"),
-    ("diff.ignoreSubmodules", "all"),
+    ("diff.srcPrefix", "a/"),
+    ("diff.dstPrefix", "b/"),
+    ("diff.algorithm", "default"),
+    ("diff.context", "3"),
+    ("diff.interHunkContext", "0"),
+    ("diff.renames", "true"),
+    ("diff.relative", "false"),
+    ("diff.suppressBlankEmpty", "false"),
+    ("diff.indentHeuristic", "true"),
+    ("diff.statGraphWidth", "-1"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("status.renames", "true"),
+    ("status.aheadBehind", "true"),
     ("status.submoduleSummary", "false"),
     ("status.relativePaths", "false"),
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("log.showSignature", "false"),
     ("log.mailmap", "false"),
+    ("log.date", "default"),
+    ("log.follow", "false"),
+    ("log.decorate", "short"),
+    ("log.showRoot", "true"),
+    ("log.diffMerges", "separate"),
+    ("format.pretty", "medium"),
     ("mailmap.file", "/dev/null"),
     ("blame.ignoreRevsFile", ""),
     ("gpg.program", "false"),
@@ -91,18 +113,26 @@ FIXED: Final[Pairs] = (
     ("tag.gpgSign", "false"),
     ("tag.forceSignAnnotated", "false"),
     ("merge.verifySignatures", "false"),
+    ("merge.ff", "true"),
+    ("merge.log", "false"),
+    ("merge.renames", "true"),
+    ("merge.conflictStyle", "merge"),
+    ("rerere.enabled", "false"),
     ("merge.tool", ""),
     ("rebase.autoStash", "false"),
     ("rebase.updateRefs", "false"),
+    ("rebase.missingCommitsCheck", "ignore"),
+    ("rebase.instructionFormat", "%s"),
     ("branch.autoSetupMerge", "false"),
     ("branch.autoSetupRebase", "never"),
     ("checkout.guess", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("receive.autoGc", "false"),
-    ("color.ui", "never"),
+    *((f"color.{part}", "never") for part in _COLOURED),
     ("column.ui", "never"),
     ("i18n.logOutputEncoding", "UTF-8"),
+    ("i18n.commitEncoding", "UTF-8"),
     ("advice.detachedHead", "false"),
     ("advice.addEmbeddedRepo", "false"),
     ("user.useConfigOnly", "true"),
@@ -123,7 +153,8 @@ _ANSWERS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"merge\..*\.driver", _OWN_MERGE),
         (r"(remote|http)\.(.*\.)?(proxy|vcs|uploadpack|receivepack)", ""),
         (r"submodule\..*\.update", "none"),
-        (r"submodule\..*\.ignore", "all"),
+        (r"branch\..*\.mergeoptions", ""),
+        (r"submodule\..*\.ignore", "dirty"),
         (r"submodule\..*\.fetchrecursesubmodules", "false"),
         (r"alias\..*|pager\..*|credential\..*|(mergetool|difftool|guitool)\..*", ""),
         (r".*\.(command|cmd|program|helper|defaultkeycommand)", ""),
@@ -156,7 +187,7 @@ def answers(keys: Iterable[str]) -> Pairs:
 
 def submodule_answers(names: Iterable[str]) -> Pairs:
     """Return what keeps git from entering submodules, whose configuration it would then obey."""
-    return tuple((f"submodule.{name}.ignore", "all") for name in names)
+    return tuple((f"submodule.{name}.ignore", "dirty") for name in names)
 
 
 def filters(keys: Iterable[str]) -> tuple[str, ...]:

@@ -19,8 +19,12 @@ ReadAction = Literal[
     "tag",
     "remote",
     "stash",
+    "reflog",
     "ls_files",
+    "ls_tree",
     "rev_parse",
+    "merge_base",
+    "shortlog",
 ]
 Form = Literal["patch", "stat", "names"]
 Which = Literal["tracked", "modified", "deleted", "untracked", "ignored", "conflicted"]
@@ -40,7 +44,11 @@ USED: Final[dict[ReadAction, frozenset[str]]] = {
     "remote": frozenset(),
     "stash": frozenset({"index", "form"}),
     "ls_files": frozenset({"which", "paths", "limit"}),
+    "ls_tree": frozenset({"ref", "paths", "recursive", "limit"}),
     "rev_parse": frozenset({"ref"}),
+    "merge_base": frozenset({"ref", "other"}),
+    "shortlog": frozenset({"ref", "paths", "limit", "since", "until"}),
+    "reflog": frozenset({"ref", "limit", "skip"}),
 }
 """The arguments that each action takes, beside `repo`."""
 
@@ -68,6 +76,8 @@ class ReadArguments:
     end: int | None = None
     which: Which | None = None
     index: int | None = None
+    other: str | None = None
+    recursive: bool | None = None
 
 
 def require_used(action: str, given: Any, used: frozenset[str]) -> None:

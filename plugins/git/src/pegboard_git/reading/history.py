@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pegboard import ToolFailure, ToolResult
-from pegboard_git.commits import FORMAT, Commit, parse_commits
-from pegboard_git.names import decoded, plain, plural, repository_paths, revision, single_revision
+from pegboard_git.commits import DECORATED, FORMAT, Commit, parse_commits
+from pegboard_git.names import (
+    decoded,
+    plain,
+    plural,
+    repository_paths,
+    revision,
+    shown,
+    single_revision,
+)
 from pegboard_git.reading.arguments import ReadArguments
-from pegboard_git.repository import Output, Repository
+from pegboard_git.reading.differences import (
+    FORMS,
+    JUDGED,
+    PATCH,
+    RAW,
+    SAFE_DIFF,
+    cut_text,
+    difference,
+)
+from pegboard_git.reading.trees import find_entry, require_commits
+from pegboard_git.repository import Repository
+from pegboard_git.withheld import (
+    parse_raw,
+    require_shown,
+    withheld,
+    withheld_facts,
+    withheld_note,
+    without,
+)
 
 _COMMITS: Final = 20
-_FILES: Final = 1000
-_PATCH: Final = 262_144
-SAFE_DIFF: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-color")
-_FORMS: Final = {"patch": "--patch", "stat": "--stat", "names": "--name-status"}
-_MORE: Final = "[there is more; name paths, or a smaller range]"
+_MANY: Final = 16_777_216
+_TREE: Final = ("diff-tree", "--stdin", "--root", "-r", "-M")
 
 
 async def log(repo: Repository, ask: ReadArguments) -> ToolResult:
     """Tell the commits, the newest first."""
     limit = ask.limit or _COMMITS
     selection = _selection(repo, ask)
-    done = await repo.git("log", FORMAT, f"--max-count={limit + 1}", *selection, action="log")
+    done = await repo.git(
+        "log", *DECORATED, FORMAT, f"--max-count={limit + 1}", *selection, action="log"
+    )
     commits = parse_commits(done.data)
     more = len(commits) > limit or done.cut
     commits = commits[:limit]
     lines = [commit.line for commit in commits] or ["[no commits]"]
+    facts: dict[str, Any] = {"commits": [commit.to_dict() for commit in commits], "more": more}
     if ask.form is not None and commits:
-        wanted = ("--format=medium", "--no-show-signature", *SAFE_DIFF, _FORMS[ask.form])
-        text = await repo.git(
-            "log", *wanted, f"--max-count={limit}", *selection, action="log", keep=_PATCH
-        )
-        lines = _cut_text(text)
+        lines, hidden = await _changes(repo, ask, commits)
+        facts |= {"withheld": withheld_facts(hidden)} if hidden else {}
     if more:
         lines.append(f"[more than {plural(limit, 'commit')}; the next with skip {limit}]")
-    facts = {"commits": [commit.to_dict() for commit in commits], "more": more}
     return ToolResult(output="\n".join(lines), structured={**facts, "count": len(commits)})
 
 
@@ -45,7 +67,7 @@ async def show(repo: Repository, ask: ReadArguments) -> ToolResult:
     name = single_revision(ask.ref or "HEAD")
     paths = repository_paths(ask.paths, repo.root)
     done = await repo.git(
-        "log", FORMAT, "--max-count=1", "--end-of-options", name, "--", action="show"
+        "log", *DECORATED, FORMAT, "--max-count=1", "--end-of-options", name, "--", action="show"
     )
     commits = parse_commits(done.data)
     if not commits:
@@ -55,10 +77,10 @@ async def show(repo: Repository, ask: ReadArguments) -> ToolResult:
     commit = commits[0]
     # the first parent is what a merge is compared with
     command = ("show", "--format=", "--no-show-signature", "-M", "-m", "--first-parent")
-    text, files, more = await _difference(repo, ask, command, (commit.hash,), paths)
+    found = await difference(repo, ask, command, (commit.hash,), paths)
     return ToolResult(
-        output="\n".join([*_head(commit), "", *(text or ["[it changes no files]"])]),
-        structured={"commit": commit.to_dict(), "files": files, "more": more},
+        output="\n".join([*_head(commit), "", *(found.lines or ["[it changes no files]"])]),
+        structured={"commit": commit.to_dict(), **found.to_dict()},
     )
 
 
@@ -72,23 +94,18 @@ async def diff(repo: Repository, ask: ReadArguments) -> ToolResult:
             fix="Leave out staged, or name one revision.",
             code="invalid_arguments",
         )
+    await require_commits(repo, names, "diff")
     command = ("diff", "-M", *(("--cached",) if ask.staged else ()))
-    text, files, more = await _difference(repo, ask, command, names, paths)
+    found = await difference(repo, ask, command, names, paths)
     return ToolResult(
-        output="\n".join(text or ["[no differences]"]),
-        structured={"files": files, "count": len(files), "more": more},
+        output="\n".join(found.lines or ["[no differences]"]), structured=found.to_dict()
     )
 
 
 async def stash(repo: Repository, ask: ReadArguments) -> ToolResult:
     """List the stash, or show one entry of it."""
     if ask.index is not None:
-        name = f"stash@{{{ask.index}}}"
-        form = _FORMS[ask.form or "patch"]
-        done = await repo.git(
-            "stash", "show", "--no-color", *SAFE_DIFF, form, name, action="stash", keep=_PATCH
-        )
-        return ToolResult(output="\n".join(_cut_text(done)), structured={"more": done.cut})
+        return await _stash_entry(repo, ask)
     found = await repo.git("stash", "list", "--format=tformat:%gd%x00%H%x00%aI%x00%gs%x00")
     fields = [plain(part).strip() for part in found.data.split(b"\0")]
     entries = [
@@ -108,17 +125,25 @@ async def file(repo: Repository, ask: ReadArguments) -> ToolResult:
     """Return a file as it was in one commit."""
     name = single_revision(ask.ref or "HEAD")
     path = one_path(repo, ask, "file")
-    done = await repo.git("cat-file", "blob", f"{name}:{path}", action="file", keep=_PATCH)
+    entry = await find_entry(repo, name, path, "file")
+    if entry.kind != "blob":
+        raise ToolFailure(
+            f"{shown(path)} is no file at {name}.",
+            fix='Use action "ls_tree" with its path to see what is in it.',
+            code="not_a_file",
+        )
+    await require_shown(repo, entry.version)
+    done = await repo.git("cat-file", "blob", entry.hash, action="file", keep=PATCH)
     if b"\0" in done.data[:8192]:
         raise ToolFailure(
-            f"{path} is a binary file at {name}.",
+            f"{shown(path)} is a binary file at {name}.",
             fix='Use action "log" with its path to see when it changed.',
             code="binary",
         )
-    lines = _cut_text(done)
+    lines = cut_text(done)
     return ToolResult(
         output="\n".join(lines) or "[the file is empty]",
-        structured={"ref": name, "path": path, "more": done.cut},
+        structured={"ref": name, "path": shown(path), "more": done.cut},
     )
 
 
@@ -147,40 +172,42 @@ def _selection(repo: Repository, ask: ReadArguments) -> list[str]:
     return [*found, "--end-of-options", *names, "--", *repository_paths(ask.paths, repo.root)]
 
 
-async def _difference(
-    repo: Repository,
-    ask: ReadArguments,
-    command: Sequence[str],
-    names: Sequence[str],
-    paths: Sequence[str],
-) -> tuple[list[str], list[dict[str, Any]], bool]:
-    """Return a difference as text, its files as data, and whether there is more of it."""
-    what = ("--end-of-options", *names, "--", *paths)
-    counted = await repo.git(*command, *SAFE_DIFF, "--numstat", "-z", *what)
-    files = parse_numstat(counted.data)
-    more = counted.cut or len(files) > _FILES
-    context = () if ask.context is None else (f"--unified={ask.context}",)
-    form = (_FORMS[ask.form or "patch"], *context)
-    text = await repo.git(*command, *SAFE_DIFF, *form, *what, keep=_PATCH)
-    return _cut_text(text), files[:_FILES], more or text.cut
+async def _changes(
+    repo: Repository, ask: ReadArguments, commits: Sequence[Commit]
+) -> tuple[list[str], Mapping[str, str]]:
+    """Return what each commit changes as text, and why files are left out of it."""
+    paths = repository_paths(ask.paths, repo.root)
+    names = "".join(f"{commit.hash}\n" for commit in commits).encode()
+    raw = await repo.git(
+        *_TREE, "--no-commit-id", *SAFE_DIFF, *RAW, "--", *paths, stdin=names, keep=_MANY
+    )
+    hidden = await withheld(repo, parse_raw(raw.data)[:JUDGED])
+    kept, env = without(paths, hidden)
+    done = await repo.git(
+        *(*_TREE, "--always", "--pretty=medium", "--no-show-signature", "--no-notes"),
+        *(*SAFE_DIFF, FORMS[ask.form or "patch"], "--", *kept),
+        stdin=names,
+        keep=PATCH,
+        env=env,
+    )
+    return [*cut_text(done), *withheld_note(hidden)], hidden
 
 
-def parse_numstat(data: bytes) -> list[dict[str, Any]]:
-    """Return the files of `--numstat -z`, with the lines that were added and deleted."""
-    found: list[dict[str, Any]] = []
-    records = iter(data.split(b"\0"))
-    for record in records:
-        counts = record.lstrip(b"\n").split(b"\t", 2)
-        if len(counts) != 3:
-            continue
-        added, deleted, name = counts
-        fact: dict[str, Any] = {"path": decoded(name)}
-        if not name:  # a rename names the old and the new path after it
-            fact = {"old_path": decoded(next(records, b"")), "path": decoded(next(records, b""))}
-        binary = added == b"-"
-        fact |= {"binary": True} if binary else {"added": int(added), "deleted": int(deleted)}
-        found.append(fact)
-    return found
+async def _stash_entry(repo: Repository, ask: ReadArguments) -> ToolResult:
+    name = f"stash@{{{ask.index}}}"
+    await repo.git(
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", name),
+        action="stash",
+        unsaid="no stash entries found",
+    )
+    found = await difference(repo, ask, ("diff", "-M"), (f"{name}^1", name), ())
+    lines, facts = found.lines or ["[no tracked file is changed]"], found.to_dict()
+    untracked = await repo.git("ls-tree", "-r", "-z", "--name-only", f"{name}^3", accept=(0, 128))
+    if not untracked.code:  # new files are in a commit of their own
+        names = [decoded(item) for item in untracked.data.split(b"\0") if item]
+        lines = [*lines, "Untracked files in it:", *(f"  {item}" for item in names)]
+        facts |= {"untracked": names}
+    return ToolResult(output="\n".join(lines), structured=facts)
 
 
 def _head(commit: Commit) -> list[str]:
@@ -188,8 +215,3 @@ def _head(commit: Commit) -> list[str]:
     lines += [f"merge of {' '.join(commit.parents)}"] if len(commit.parents) > 1 else []
     body = ["", *commit.body.splitlines()] if commit.body else []
     return [*lines, "", *(f"    {line}".rstrip() for line in (commit.subject, *body))]
-
-
-def _cut_text(done: Output) -> list[str]:
-    lines = done.text.rstrip("\n").split("\n") if done.data else []
-    return [*lines, _MORE] if done.cut else lines

@@ -9,6 +9,7 @@ from pegboard_git.names import decoded, plural, repository_paths, shown, single_
 from pegboard_git.reading.arguments import ReadArguments
 from pegboard_git.repository import Repository
 from pegboard_git.status import Change, Status, parse_status
+from pegboard_git.withheld import Version, withheld
 
 _ENTRIES: Final = 500
 _WHICH: Final = {
@@ -22,6 +23,8 @@ _WHICH: Final = {
 _NEXT: Final = {
     "merge": "resolve and add the files, then commit; or merge_abort",
     "rebase": "resolve and add the files, then rebase_continue; or rebase_abort",
+    "cherry-pick": "resolve and add the files, then continue; or skip, or abort",
+    "revert": "resolve and add the files, then continue; or skip, or abort",
 }
 
 
@@ -43,6 +46,7 @@ async def status(repo: Repository, ask: ReadArguments) -> ToolResult:
     if more:
         lines.append("[there is more; name paths, or raise the limit]")
     lines += filter_note(repo)
+    lines += await _hidden_note(repo, found)
     facts = {
         **found.to_dict(),
         "in_progress": operation or None,
@@ -63,7 +67,7 @@ async def read_status(
         "--branch",
         "--show-stash",
         "--untracked-files=normal",
-        "--ignore-submodules=all",
+        "--ignore-submodules=dirty",
         "--",
         *repository_paths(paths, repo.root),
     )
@@ -102,7 +106,9 @@ async def rev_parse(repo: Repository, ask: ReadArguments) -> ToolResult:
     """Tell which commit a name stands for."""
     name = single_revision(ask.ref or "HEAD")
     done = await repo.git(
-        "rev-parse", "--verify", "--end-of-options", f"{name}^{{object}}", action="rev_parse"
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{object}}"),
+        action="rev_parse",
+        unsaid=f"bad revision '{name}'",
     )
     kind = await repo.git("cat-file", "-t", done.text.strip())
     found = {"ref": name, "hash": done.text.strip(), "type": kind.text.strip()}
@@ -115,6 +121,15 @@ def filter_note(repo: Repository) -> list[str]:
         return []
     names = ", ".join(map(shown, repo.filters))
     return [f"[filters left out: {names}; files that they convert may be shown as changed]"]
+
+
+async def _hidden_note(repo: Repository, found: Status) -> list[str]:
+    """Return a line about files that look changed as the sandbox hides them from git."""
+    versions = [item for change in found.unstaged if (item := Version(change.path)).may_be_key]
+    names = ", ".join(map(shown, await withheld(repo, versions)))
+    return [f"[not compared, as protected: {names}; whether it has changed is not known]"] * bool(
+        names
+    )
 
 
 def _branch_line(found: Status) -> str:

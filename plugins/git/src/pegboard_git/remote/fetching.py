@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
 
-from pegboard import PluginError, ToolContext, ToolFailure, ToolResult
+from pegboard import ToolContext, ToolFailure, ToolResult
 from pegboard_git.names import branch_name, plain, plural, remote_name, shown
 from pegboard_git.reading.state import read_status
-from pegboard_git.remote.https_server import SECRET, HttpsServer
+from pegboard_git.remote.asking import allowed_remote, asked, require_network
 from pegboard_git.remote.pkt_line import ProtocolError
-from pegboard_git.remote.remote_url import RemoteUrl, parse_remote
+from pegboard_git.remote.remote_url import RemoteUrl
 from pegboard_git.remote.server import Server, unreachable
-from pegboard_git.remote.ssh_server import SshServer
 from pegboard_git.remote.upload_pack import (
     Advertised,
     parse_advertised,
@@ -142,17 +140,12 @@ async def fetched(ctx: ToolContext, repo: Repository, name: str, branch: str) ->
     Raises:
         ToolFailure: When the remote may not be asked, or does not do its part.
     """
-    if "net_read" not in ctx.call.effects:
-        raise ToolFailure(
-            "This run may not reach the network.",
-            fix="`pegboard why git_write` shows the rule that decides what a call may do.",
-            code="network_refused",
-        )
+    require_network(ctx)
     url = _remote(repo, name)
     only = branch or _only_branch(repo, name)
     try:
         with anyio.fail_after(repo.settings.fetch_seconds):
-            async with _asked(ctx, repo, url) as server:
+            async with asked(ctx, repo.settings, url) as server:
                 advertised = parse_advertised(await server.advertised())
                 _require_same_format(repo, advertised)
                 heads = _heads(advertised, only, name)
@@ -178,26 +171,6 @@ async def fetched(ctx: ToolContext, repo: Repository, name: str, branch: str) ->
     return Fetched(name, url.host, heads, updates, len(pack))
 
 
-@asynccontextmanager
-async def _asked(ctx: ToolContext, repo: Repository, url: RemoteUrl) -> AsyncIterator[Server]:
-    server: Server
-    if url.scheme == "ssh":
-        server = SshServer(url, repo.settings)
-    else:
-        server = HttpsServer(url, repo.settings, _credentials(ctx))
-    try:
-        yield server
-    finally:
-        await server.aclose()
-
-
-def _credentials(ctx: ToolContext) -> str:
-    try:
-        return ctx.plugin.secret(SECRET)
-    except PluginError:
-        return ""  # public repositories need none
-
-
 def _remote(repo: Repository, name: str) -> RemoteUrl:
     text = repo.config.get(f"remote.{name}.url", "")
     if not text:
@@ -206,26 +179,7 @@ def _remote(repo: Repository, name: str) -> RemoteUrl:
             fix='See them with git_read, action "remote"; a person adds one: git remote add',
             code="unknown_remote",
         )
-    url = parse_remote(text)
-    settings = repo.settings
-    if url.scheme == "http" and url.target not in settings.allow_private:
-        raise ToolFailure(
-            f"The remote {name} is reached over plain http, which anybody on the way can change.",
-            fix="A person can set it to https: git remote set-url; or, in their own network, "
-            f"pegboard config set plugins.git.allow_private '[\"{url.target}\"]'",
-            code="remote_refused",
-        )
-    if url.scheme != "ssh" and settings.allow_hosts is not None:
-        from pegboard_netguard import Rules
-
-        if not Rules(hosts=frozenset(settings.allow_hosts)).names(url.host):
-            raise ToolFailure(
-                f"{url.host} is not among the hosts that may be fetched from.",
-                fix="A person allows it: pegboard config set plugins.git.allow_hosts "
-                f"'[\"{url.host}\"]'",
-                code="remote_refused",
-            )
-    return url
+    return allowed_remote(text, repo.settings, f"The remote {name}")
 
 
 def _only_branch(repo: Repository, name: str) -> str:
@@ -333,6 +287,7 @@ async def _updated(
         )
         await repo.git(
             "update-ref",
+            "--no-deref",  # one of these names may be a link to a branch of one's own
             "--stdin",
             "-z",
             "-m",

@@ -16,6 +16,8 @@ from pegboard_git.remote.pkt_line import FLUSH, ProtocolError, packet, packets
 
 _WANTED: Final = ("side-band-64k", "ofs-delta", "thin-pack", "include-tag", "no-progress")
 _ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_HEADS: Final = "refs/heads/"
+_HEAD: Final = f"symref=HEAD:{_HEADS}"
 _DENSE: Final = 64
 _MOST: Final = 256
 _PACK, _PROGRESS, _ERROR = 1, 2, 3
@@ -41,6 +43,19 @@ class Advertised:
         """The hash that its objects have."""
         found = [item for item in self.capabilities if item.startswith("object-format=")]
         return found[0].partition("=")[2] if found else "sha1"
+
+    @property
+    def default_branch(self) -> str:
+        """The branch that a clone begins with; "" = there is none."""
+        named = [item for item in self.capabilities if item.startswith(_HEAD)]
+        if named:
+            return named[0].removeprefix(_HEAD)
+        at_head = [
+            name.removeprefix(_HEADS)
+            for name, commit in self.refs.items()
+            if name.startswith(_HEADS) and commit == self.refs.get("HEAD")
+        ]
+        return at_head[0] if at_head else ""
 
 
 def parse_advertised(data: bytes) -> Advertised:

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final
 
 from pegboard import Arg, Needs, OutputLimits, ToolContext, ToolHelp, ToolResult, tool
-from pegboard_git.reading import history, lines, refs, state
+from pegboard_git.opening import open_repository
+from pegboard_git.reading import history, lines, refs, state, trees, walks
 from pegboard_git.reading.arguments import (
     USED,
     Form,
@@ -15,7 +16,7 @@ from pegboard_git.reading.arguments import (
     Which,
     require_used,
 )
-from pegboard_git.repository import Repository, open_repository
+from pegboard_git.repository import Repository
 from pegboard_git.tools.other_names import ACTION, PATHS, REF, REPO
 
 _ACTIONS: Final[
@@ -34,6 +35,10 @@ _ACTIONS: Final[
     "stash": history.stash,
     "ls_files": state.ls_files,
     "rev_parse": state.rev_parse,
+    "ls_tree": trees.ls_tree,
+    "reflog": walks.reflog,
+    "merge_base": walks.merge_base,
+    "shortlog": walks.shortlog,
 }
 
 
@@ -58,6 +63,7 @@ _ACTIONS: Final[
             '{"action": "blame", "paths": ["src/parser.py"], "start": 10, "end": 20}',
         ),
         failure_modes=(
+            "protected: a file that no file tool reads either, such as a private key",
             "not_a_repository: no repository holds the folder",
             "unknown_revision: there is no such branch, tag or commit",
             "invalid_arguments: an argument that this action does not take, or a bad name",
@@ -112,6 +118,8 @@ async def git_read(
     end: Annotated[int | None, Arg("blame: last line.", ge=1, aliases=("end_line",))] = None,
     which: Annotated[Which | None, Arg("ls_files: which files; tracked unless told.")] = None,
     index: Annotated[int | None, Arg("stash: the entry to show, 0 = the newest.", ge=0)] = None,
+    other: Annotated[str | None, Arg("merge_base: the second revision.", min_length=1)] = None,
+    recursive: Annotated[bool, Arg("ls_tree: what is in folders too.")] = False,
 ) -> ToolResult:
     """Read a git repository: status, log, diff, show, file, blame, grep, branch, tag and more.
 
@@ -137,6 +145,8 @@ async def git_read(
         end=end,
         which=which,
         index=index,
+        other=other,
+        recursive=recursive,
     )
     require_used(action, ask, USED[action])
     opened = await open_repository(ctx, repo, action=action)

@@ -6,22 +6,28 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final
 
 from pegboard import Arg, Needs, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
+from pegboard_git.opening import open_repository
 from pegboard_git.reading.arguments import require_used
+from pegboard_git.remote.cloning import clone
 from pegboard_git.remote.fetching import fetch, pull
-from pegboard_git.repository import Repository, open_repository
+from pegboard_git.repository import Repository
 from pegboard_git.tools.other_names import ACTION, PATHS, REF, REPO
-from pegboard_git.writing import branches, changes, joining
-from pegboard_git.writing.arguments import USED, Strategy, WriteAction, WriteArguments
+from pegboard_git.writing import branches, changes, files, going_on, joining, picking, resetting
+from pegboard_git.writing.arguments import USED, Mode, Strategy, WriteAction, WriteArguments
 
 _LOCAL: Final = ("read", "fs_write")
 _ACTIONS: Final[Mapping[str, Callable[[Repository, WriteArguments], Awaitable[ToolResult]]]] = {
     "add": changes.add,
     "unstage": changes.unstage,
     "restore": changes.restore,
+    "rm": files.rm,
+    "mv": files.mv,
     "commit": changes.commit,
+    "reset": resetting.reset,
     "switch": branches.switch,
     "checkout": branches.switch,
     "branch_create": branches.branch_create,
+    "branch_rename": branches.branch_rename,
     "branch_delete": branches.branch_delete,
     "tag_create": branches.tag_create,
     "tag_delete": branches.tag_delete,
@@ -30,6 +36,11 @@ _ACTIONS: Final[Mapping[str, Callable[[Repository, WriteArguments], Awaitable[To
     "rebase": joining.rebase,
     "rebase_continue": joining.rebase_continue,
     "rebase_abort": joining.rebase_abort,
+    "cherry_pick": picking.cherry_pick,
+    "revert": picking.revert,
+    "continue": going_on.go_on,
+    "skip": going_on.skip,
+    "abort": going_on.abort,
     "stash_push": joining.stash_push,
     "stash_pop": joining.stash_pop,
     "stash_apply": joining.stash_apply,
@@ -62,6 +73,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Repository, WriteArguments], Awaitable[To
             "push_refused: this tool never pushes",
             "filtered: a file is to be stored through a filter, which is a program",
             "remote_refused: the remote is no server that this tool may ask",
+            "protected: a file that no file tool reads either, such as a private key",
             "not_the_top: the folder is only a part of a repository; names the top",
         ),
     ),
@@ -70,7 +82,13 @@ async def git_write(
     ctx: ToolContext,
     action: Annotated[WriteAction, Arg("What to do; push is refused.", aliases=ACTION)],
     repo: Annotated[
-        str, Arg("Top folder of the repository.", access="fs_write", min_length=1, aliases=REPO)
+        str,
+        Arg(
+            "Top folder of the repository; init, clone: to be made.",
+            access="fs_write",
+            min_length=1,
+            aliases=REPO,
+        ),
     ] = ".",
     paths: Annotated[
         list[str] | None,
@@ -107,8 +125,30 @@ async def git_write(
     force: Annotated[bool, Arg("branch_delete: even if its commits are lost.")] = False,
     staged: Annotated[bool, Arg("restore: in the index too.")] = False,
     untracked: Annotated[bool, Arg("stash_push: new files too.")] = False,
+    url: Annotated[
+        str | None,
+        Arg("clone: https://HOST/PATH or ssh://HOST/PATH.", min_length=1, aliases=("source",)),
+    ] = None,
+    to: Annotated[
+        str | None,
+        Arg(
+            "mv: the new path, or a folder; branch_rename: the new name.",
+            min_length=1,
+            aliases=("destination", "new_path", "new_name"),
+        ),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        Arg("reset: soft keeps the index, mixed (unless told) the files, hard neither."),
+    ] = None,
+    mainline: Annotated[
+        int | None, Arg("cherry_pick, revert: of a merge, the parent to compare with.", ge=1, le=99)
+    ] = None,
+    keep: Annotated[
+        bool, Arg("rm: leave the files in the working tree.", aliases=("cached",))
+    ] = False,
 ) -> ToolResult:
-    """Change a git repository: add, commit, switch, branch, tag, merge, rebase, stash, pull, init.
+    """Change a git repository: add, commit, switch, merge, rebase, reset, pull, clone and more.
 
     Nothing is ever pushed. Hooks, filters and signing are left out: they are programs.
     """
@@ -117,6 +157,10 @@ async def git_write(
             "git_write never pushes: what leaves this machine is for a person to send.",
             fix="Tell the person which branch is ready; they push it with git push.",
             code="push_refused",
+        )
+    if "\0" in (message or ""):
+        raise ToolFailure(
+            "message holds a NUL byte.", fix="Write it without.", code="invalid_arguments"
         )
     ask = WriteArguments(
         paths=tuple(paths or ()),
@@ -134,10 +178,17 @@ async def git_write(
         force=force,
         staged=staged,
         untracked=untracked,
+        url=url,
+        to=to,
+        mode=mode,
+        mainline=mainline,
+        keep=keep,
     )
     require_used(action, ask, USED[action])
     if action == "init":
         return await changes.init(ctx, repo, ask)
+    if action == "clone":
+        return await clone(ctx, repo, ask)
     opened = await open_repository(ctx, repo, write=True, action=action)
     if action == "fetch":
         return await fetch(ctx, opened, ask)

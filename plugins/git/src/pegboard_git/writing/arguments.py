@@ -7,13 +7,18 @@ from typing import Final, Literal
 
 WriteAction = Literal[
     "init",
+    "clone",
     "add",
     "unstage",
     "restore",
+    "rm",
+    "mv",
     "commit",
+    "reset",
     "switch",
     "checkout",
     "branch_create",
+    "branch_rename",
     "branch_delete",
     "tag_create",
     "tag_delete",
@@ -22,6 +27,11 @@ WriteAction = Literal[
     "rebase",
     "rebase_continue",
     "rebase_abort",
+    "cherry_pick",
+    "revert",
+    "continue",
+    "skip",
+    "abort",
     "stash_push",
     "stash_pop",
     "stash_apply",
@@ -31,17 +41,23 @@ WriteAction = Literal[
     "push",
 ]
 Strategy = Literal["ff_only", "merge", "rebase"]
+Mode = Literal["soft", "mixed", "hard"]
 
 _SWITCH: Final = frozenset({"branch", "ref", "create", "detach"})
 USED: Final[dict[WriteAction, frozenset[str]]] = {
     "init": frozenset({"branch"}),
+    "clone": frozenset({"url", "branch"}),
     "add": frozenset({"paths"}),
+    "rm": frozenset({"paths", "keep"}),
+    "mv": frozenset({"paths", "to"}),
+    "reset": frozenset({"ref", "mode"}),
     "unstage": frozenset({"paths"}),
     "restore": frozenset({"paths", "ref", "staged"}),
     "commit": frozenset({"message", "all", "amend"}),
     "switch": _SWITCH,
     "checkout": _SWITCH,
     "branch_create": frozenset({"branch", "ref"}),
+    "branch_rename": frozenset({"branch", "to"}),
     "branch_delete": frozenset({"branch", "force"}),
     "tag_create": frozenset({"tag", "ref", "message"}),
     "tag_delete": frozenset({"tag"}),
@@ -50,6 +66,11 @@ USED: Final[dict[WriteAction, frozenset[str]]] = {
     "rebase": frozenset({"ref"}),
     "rebase_continue": frozenset(),
     "rebase_abort": frozenset(),
+    "cherry_pick": frozenset({"ref", "mainline"}),
+    "revert": frozenset({"ref", "mainline"}),
+    "continue": frozenset({"message"}),
+    "skip": frozenset(),
+    "abort": frozenset(),
     "stash_push": frozenset({"message", "paths", "untracked"}),
     "stash_pop": frozenset({"index"}),
     "stash_apply": frozenset({"index"}),
@@ -79,3 +100,8 @@ class WriteArguments:
     force: bool = False
     staged: bool = False
     untracked: bool = False
+    url: str | None = None
+    to: str | None = None
+    mode: Mode | None = None
+    mainline: int | None = None
+    keep: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from pegboard import ToolFailure, ToolResult
 from pegboard_git.names import branch_name, single_revision
@@ -10,6 +11,9 @@ from pegboard_git.reading.state import read_status
 from pegboard_git.repository import Repository
 from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.identity import identity
+from pegboard_git.writing.in_the_way import require_room
+
+_RENAMED: Final = "is renamed, but update of config-file failed"
 
 
 async def switch(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -19,10 +23,13 @@ async def switch(repo: Repository, ask: WriteArguments) -> ToolResult:
         if ask.create:
             raise _unclear("create and detach exclude each other.", "Choose one.")
         name = single_revision(_one_of(ask))
+        await require_room(repo, name, "switch", joined=False)
         await repo.git("switch", *options, "--detach", name, action="switch")
     elif ask.create:
         name = _branch(ask)
         start = () if ask.ref is None else (single_revision(ask.ref),)
+        for revision in start:
+            await require_room(repo, revision, "switch", joined=False)
         await repo.git("switch", *options, "--no-track", "--create", name, *start, action="switch")
     else:
         if ask.ref is not None and ask.branch is not None:
@@ -35,6 +42,7 @@ async def switch(repo: Repository, ask: WriteArguments) -> ToolResult:
                 "a commit or a remote's branch.",
                 code="unknown_revision",
             )
+        await require_room(repo, name, "switch", joined=False)
         await repo.git("switch", *options, name, action="switch")
     found, more = await read_status(repo)
     where = f"branch {found.branch}" if found.branch else f"{found.commit[:10]}, detached"
@@ -47,6 +55,24 @@ async def branch_create(repo: Repository, ask: WriteArguments) -> ToolResult:
     start = single_revision(ask.ref or "HEAD")
     await repo.git("branch", "--no-track", name, start, action="branch_create")
     return await _named(repo, "branch", name, f"refs/heads/{name}")
+
+
+async def branch_rename(repo: Repository, ask: WriteArguments) -> ToolResult:
+    """Give a branch, this one unless told, another name."""
+    found, _ = await read_status(repo, limit=1)
+    if not (ask.branch or found.branch):
+        raise _unclear("No branch is checked out.", "Name the branch to rename.")
+    old = branch_name(ask.branch or found.branch)
+    if not ask.to:
+        raise _unclear("branch_rename needs the new name.", "Give it as to.")
+    new = branch_name(ask.to, "to")
+    if new != old and await has_branch(repo, new):
+        raise ToolFailure(f"There is a branch {new}.", fix="Choose another name.", code="exists")
+    # what it follows stays under the old name: that file is not to be written here
+    await repo.git("branch", "-m", old, new, action="branch_rename", ended=_RENAMED)
+    return ToolResult(
+        output=f"Renamed the branch {old} to {new}.", structured={"branch": new, "was": old}
+    )
 
 
 async def branch_delete(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -84,8 +110,15 @@ async def tag_create(repo: Repository, ask: WriteArguments) -> ToolResult:
 async def tag_delete(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Delete a tag."""
     name = _tag(ask)
+    done = await repo.git(
+        "rev-parse", "--verify", "--end-of-options", f"refs/tags/{name}", action="tag_delete"
+    )
     await repo.git("tag", "-d", name, action="tag_delete")
-    return ToolResult(output=f"Deleted the tag {name}.", structured={"tag": name})
+    target = done.text.strip()
+    return ToolResult(
+        output=f"Deleted the tag {name}; it was at {target[:10]}.",
+        structured={"tag": name, "hash": target},
+    )
 
 
 async def has_branch(repo: Repository, name: str) -> bool:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 from typing import Final
 
 from pegboard import ToolContext, ToolFailure, ToolResult
-from pegboard_git.commits import FORMAT, parse_commits
+from pegboard_git.commits import DECORATED, FORMAT, parse_commits
 from pegboard_git.failing import failure
-from pegboard_git.names import (
-    branch_name,
-    decoded,
-    plural,
-    repository_paths,
-    shown,
-    single_revision,
-)
-from pegboard_git.reading.history import SAFE_DIFF, parse_numstat
+from pegboard_git.names import branch_name, plural, repository_paths, shown, single_revision
+from pegboard_git.reading.differences import SAFE_DIFF, parse_numstat
 from pegboard_git.reading.state import read_status
-from pegboard_git.repository import Repository, run_outside
+from pegboard_git.repository import Repository
+from pegboard_git.running import run_outside
+from pegboard_git.withheld import Withheld, withheld_note, without
 from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.conflict import require_no_conflicts
 from pegboard_git.writing.identity import identity
+from pegboard_git.writing.storing import hidden, storable
 
 _NAMED: Final = 20
-_MANY: Final = 16_777_216
-_NO_FILTER: Final = frozenset({b"unspecified", b"unset", b"set"})
 
 
 async def init(ctx: ToolContext, folder: str, ask: WriteArguments) -> ToolResult:
@@ -58,9 +53,10 @@ async def add(repo: Repository, ask: WriteArguments) -> ToolResult:
     paths = repository_paths(ask.paths, repo.root)
     if not paths:
         raise _needs("add", "paths", 'Name files, or "." for all.')
-    await _require_unfiltered(repo, paths)
-    await repo.git("add", "--all", "--", *paths, action="add")
-    return await _index(repo, "Added")
+    left_out = await storable(repo, paths)
+    kept, env = without(paths, left_out)
+    await repo.git("add", "--all", "--", *kept, action="add", env=env)
+    return await told_index(repo, "Added", left_out)
 
 
 async def unstage(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -71,7 +67,7 @@ async def unstage(repo: Repository, ask: WriteArguments) -> ToolResult:
         await repo.git("reset", "--quiet", "--", *paths, action="unstage")
     else:
         await repo.git("rm", "--cached", "-r", "--quiet", "--", *paths, action="unstage")
-    return await _index(repo, "Unstaged")
+    return await told_index(repo, "Unstaged")
 
 
 async def restore(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -80,6 +76,8 @@ async def restore(repo: Repository, ask: WriteArguments) -> ToolResult:
     if not paths:
         raise _needs("restore", "paths", "Name the files whose changes shall be lost.")
     source = [] if ask.ref is None else [f"--source={single_revision(ask.ref)}"]
+    left_out = await hidden(repo, paths, action="restore")
+    kept, env = without(paths, left_out)
     both = ("--staged", "--worktree") if ask.staged else ("--worktree",)
     if ask.staged and not source:
         source = ["--source=HEAD"]
@@ -90,10 +88,11 @@ async def restore(repo: Repository, ask: WriteArguments) -> ToolResult:
         *both,
         *source,
         "--",
-        *paths,
+        *kept,
         action="restore",
+        env=env,
     )
-    return await _index(repo, "Restored")
+    return await told_index(repo, "Restored", left_out)
 
 
 async def commit(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -102,9 +101,11 @@ async def commit(repo: Repository, ask: WriteArguments) -> ToolResult:
     if not (written or ask.amend or await repo.in_progress() == "merge"):
         raise _needs("commit", "a message", "Say in a line what changes, and why below it.")
     await require_no_conflicts(repo, "commit")
-    if ask.all:
-        await _require_unfiltered(repo, ["."], tracked=True)
-    options = ["--all"] if ask.all else []
+    left_out = await storable(repo, ["."], tracked=True, action="commit") if ask.all else {}
+    if left_out:  # `commit --all` takes no paths
+        kept, env = without(["."], left_out)
+        await repo.git("add", "--update", "--", *kept, action="commit", env=env)
+    options = ["--all"] if ask.all and not left_out else []
     options += ["--amend"] if ask.amend else []
     # what git has written itself has lines for an editor; in what was given # means itself
     options += ["--cleanup=whitespace", "-F", "-"] if written else ["--cleanup=strip", "--no-edit"]
@@ -114,12 +115,14 @@ async def commit(repo: Repository, ask: WriteArguments) -> ToolResult:
         stdin=(ask.message or "").encode("utf-8", "replace"),
         env=identity(repo.settings, os.environ),
     )
-    return await told_commit(repo, "Amended" if ask.amend else "Committed")
+    return await told_commit(repo, "Amended" if ask.amend else "Committed", left_out)
 
 
-async def told_commit(repo: Repository, verb: str) -> ToolResult:
+async def told_commit(
+    repo: Repository, verb: str, left_out: Withheld = MappingProxyType({})
+) -> ToolResult:
     """Return what there is to say of the commit that was just made."""
-    done = await repo.git("log", FORMAT, "--max-count=1", "HEAD", "--")
+    done = await repo.git("log", *DECORATED, FORMAT, "--max-count=1", "HEAD", "--")
     made = parse_commits(done.data)[0]
     counted = await repo.git(
         "show",
@@ -134,51 +137,27 @@ async def told_commit(repo: Repository, verb: str) -> ToolResult:
         "--",
     )
     files = parse_numstat(counted.data)
+    text = f"{verb} {made.hash[:10]}: {made.subject} ({plural(len(files), 'file')})"
     return ToolResult(
-        output=f"{verb} {made.hash[:10]}: {made.subject} ({plural(len(files), 'file')})",
+        output="\n".join([text, *withheld_note(left_out)]),
         structured={"commit": made.to_dict(), "files": files[:1000]},
     )
 
 
-async def _index(repo: Repository, verb: str) -> ToolResult:
+async def told_index(
+    repo: Repository, verb: str, left_out: Withheld = MappingProxyType({})
+) -> ToolResult:
+    """Return what there is to say of the index after a change of it."""
     found, more = await read_status(repo)
     text = (
-        f"{verb}. Staged: {plural(len(found.staged), 'file')}; "
+        f"{verb}. Staged: {'at least ' if more else ''}{plural(len(found.staged), 'file')}; "
         f"not staged: {len(found.unstaged)}; untracked: {len(found.untracked)}."
     )
     names = [f"  {change.kind}: {change.path}" for change in found.staged[:_NAMED]]
     return ToolResult(
-        output="\n".join([text, *names]), structured={**found.to_dict(), "more": more}
+        output="\n".join([text, *names, *withheld_note(left_out)]),
+        structured={**found.to_dict(), "more": more},
     )
-
-
-async def _require_unfiltered(repo: Repository, paths: list[str], *, tracked: bool = False) -> None:
-    """Refuse to store files that a filter would have to convert: filters are programs.
-
-    Raises:
-        ToolFailure: When there is one; stored as it is, it would be another file for everybody.
-    """
-    which = ("--modified",) if tracked else ("--modified", "--others", "--exclude-standard")
-    listed = await repo.git("ls-files", "-z", *which, "--", *paths, action="add", keep=_MANY)
-    if not listed.data:
-        return
-    found = await repo.git(
-        "check-attr", "-z", "--stdin", "filter", stdin=listed.data, keep=4 * _MANY
-    )
-    fields = found.data.split(b"\0")[:-1]
-    filtered = [
-        (path, value)
-        for path, value in zip(fields[::3], fields[2::3], strict=False)
-        if value not in _NO_FILTER
-    ]
-    if filtered:
-        path, value = filtered[0]
-        raise ToolFailure(
-            f"{decoded(path)} is to be stored through the filter {decoded(value)}, which is a "
-            f"program that this tool does not run ({plural(len(filtered), 'such file')}).",
-            fix="A person can add it with git itself; leave it out of paths.",
-            code="filtered",
-        )
 
 
 def _needs(action: str, what: str, fix: str) -> ToolFailure:

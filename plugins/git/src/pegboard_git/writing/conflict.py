@@ -8,11 +8,14 @@ from typing import Final
 from pegboard import ToolFailure, ToolResult
 from pegboard_git.failing import failure, said_words
 from pegboard_git.names import decoded, plural
-from pegboard_git.repository import Output, Repository
+from pegboard_git.repository import Repository
+from pegboard_git.running import Output
 
 _NEXT: Final = {
     "merge": "then commit; or give up with merge_abort",
     "rebase": "then rebase_continue; or give up with rebase_abort",
+    "cherry-pick": "then continue; or give up with abort",
+    "revert": "then continue; or give up with abort",
     "stash": "the stash entry is kept; drop it with stash_drop when all is right",
 }
 
@@ -24,7 +27,7 @@ async def stopped(repo: Repository, done: Output, action: str, operation: str) -
         repo: The repository.
         done: What git said.
         action: What was asked for.
-        operation: `merge`, `rebase` or `stash`.
+        operation: `merge`, `rebase`, `cherry-pick`, `revert` or `stash`.
 
     Raises:
         ToolFailure: When there is no conflict.
@@ -41,6 +44,21 @@ async def stopped(repo: Repository, done: Output, action: str, operation: str) -
         output=said_words(done.said),
         details={"conflicts": [decoded(path) for path in files], "in_progress": operation},
     )
+
+
+async def require_idle(repo: Repository, action: str) -> None:
+    """Refuse to begin something while something else has stopped on the way.
+
+    Raises:
+        ToolFailure: When something has.
+    """
+    operation = await repo.in_progress()
+    if operation:
+        raise ToolFailure(
+            f"{action} can't begin: a {operation} is in progress.",
+            fix='Resolve and add its files, then "continue"; or give it up with "abort".',
+            code="in_progress",
+        )
 
 
 async def require_no_conflicts(repo: Repository, action: str) -> None:

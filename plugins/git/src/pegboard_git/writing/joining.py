@@ -9,11 +9,15 @@ from pegboard import ToolFailure, ToolResult
 from pegboard_git.failing import failure, said_words
 from pegboard_git.names import plain, repository_paths, shown, single_revision
 from pegboard_git.reading.state import read_status
-from pegboard_git.repository import Output, Repository
+from pegboard_git.repository import Repository
+from pegboard_git.running import Output
+from pegboard_git.withheld import withheld_note, without
 from pegboard_git.writing.arguments import Strategy, WriteArguments
 from pegboard_git.writing.changes import told_commit
-from pegboard_git.writing.conflict import require_no_conflicts, stopped
+from pegboard_git.writing.conflict import require_idle, require_no_conflicts, stopped
 from pegboard_git.writing.identity import identity
+from pegboard_git.writing.in_the_way import require_room
+from pegboard_git.writing.storing import hidden, require_none_hidden
 
 _ANY: Final = tuple(range(256))
 _STEPS: Final = frozenset(
@@ -47,6 +51,8 @@ async def merged(
     action: str,
 ) -> ToolResult:
     """Merge a revision that was judged already."""
+    await require_idle(repo, action)
+    await require_room(repo, name, action, joined=True)
     options = ["--ff-only"] if strategy == "ff_only" else []
     options += [f"-m{message}"] if message else []
     done = await repo.git(
@@ -73,7 +79,7 @@ async def merged(
 async def merge_abort(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Give up a merge that stopped; files are again as before it."""
     await repo.git("merge", "--abort", action="merge_abort")
-    return await _now(repo, "The merge was given up.")
+    return await now(repo, "The merge was given up.")
 
 
 async def rebase(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -85,8 +91,9 @@ async def rebase(repo: Repository, ask: WriteArguments) -> ToolResult:
 
 async def rebased(repo: Repository, name: str, *, action: str) -> ToolResult:
     """Rebase onto a revision that was judged already."""
-    if await repo.in_progress():
-        raise failure("rebase-merge directory", repo.root, action)
+    await require_idle(repo, action)
+    await require_none_hidden(repo, action)
+    await require_room(repo, name, action, joined=True)
     done = await repo.git(
         "rebase",
         "--merge",
@@ -114,10 +121,17 @@ async def rebase_continue(repo: Repository, ask: WriteArguments) -> ToolResult:
     return await _rebase_end(repo, done, "rebase_continue")
 
 
+async def rebase_skip(repo: Repository, ask: WriteArguments) -> ToolResult:
+    """Go on with a rebase without the commit that stopped."""
+    await _require_plain_steps(repo)
+    done = await repo.git("rebase", "--skip", accept=_ANY, env=identity(repo.settings, os.environ))
+    return await _rebase_end(repo, done, "skip")
+
+
 async def rebase_abort(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Give up a rebase that stopped; the branch is again as before it."""
     await repo.git("rebase", "--abort", action="rebase_abort")
-    return await _now(repo, "The rebase was given up.")
+    return await now(repo, "The rebase was given up.")
 
 
 async def stash_push(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -125,14 +139,16 @@ async def stash_push(repo: Repository, ask: WriteArguments) -> ToolResult:
     paths = repository_paths(ask.paths, repo.root)
     options = ["--include-untracked"] if ask.untracked else []
     options += [f"--message={ask.message}"] if ask.message else []
-    # without paths git gives itself a pattern for "all"
-    patterns = {} if paths else {"GIT_LITERAL_PATHSPECS": "0"}
+    left_out = await hidden(repo, paths or ["."], action="stash_push", untracked=ask.untracked)
+    kept, patterns = without(paths, left_out)
+    if not paths:  # git gives itself a pattern for "all"
+        patterns = {"GIT_LITERAL_PATHSPECS": "0"}
     done = await repo.git(
         "stash",
         "push",
         *options,
         "--",
-        *paths,
+        *kept,
         action="stash_push",
         env={**identity(repo.settings, os.environ), **patterns},
     )
@@ -142,7 +158,7 @@ async def stash_push(repo: Repository, ask: WriteArguments) -> ToolResult:
             fix="Set untracked to true to put new files away too.",
             code="nothing_to_stash",
         )
-    return await _now(repo, "Put the changes away.")
+    return await now(repo, "\n".join(["Put the changes away.", *withheld_note(left_out)]))
 
 
 async def stash_pop(repo: Repository, ask: WriteArguments) -> ToolResult:
@@ -157,8 +173,16 @@ async def stash_apply(repo: Repository, ask: WriteArguments) -> ToolResult:
 
 async def stash_drop(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Drop an entry of the stash."""
+    entry = await repo.git(
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", _entry(ask)),
+        action="stash_drop",
+        unsaid="no stash entries found",
+    )
     await repo.git("stash", "drop", "--quiet", _entry(ask), action="stash_drop")
-    return await _now(repo, f"Dropped {_entry(ask)}.")
+    was = entry.text.strip()[:10]
+    return await now(
+        repo, f"Dropped {_entry(ask)}, {was}. To get it back: branch_create, ref {was}."
+    )
 
 
 async def _unstashed(repo: Repository, verb: str, ask: WriteArguments) -> ToolResult:
@@ -172,13 +196,13 @@ async def _unstashed(repo: Repository, verb: str, ask: WriteArguments) -> ToolRe
     )
     if done.code:
         return await stopped(repo, done, f"stash_{verb}", "stash")
-    return await _now(repo, "Brought the changes back.")
+    return await now(repo, "Brought the changes back.")
 
 
 async def _rebase_end(repo: Repository, done: Output, action: str) -> ToolResult:
     if done.code:
         return await stopped(repo, done, action, "rebase")
-    return await _now(repo, said_words(done.said).splitlines()[-1] or "Rebased.")
+    return await now(repo, said_words(done.said).splitlines()[-1] or "Rebased.")
 
 
 async def _require_plain_steps(repo: Repository) -> None:
@@ -201,7 +225,8 @@ async def _require_plain_steps(repo: Repository) -> None:
             )
 
 
-async def _now(repo: Repository, text: str) -> ToolResult:
+async def now(repo: Repository, text: str) -> ToolResult:
+    """Return a text with how the repository is now."""
     found, more = await read_status(repo)
     return ToolResult(output=text, structured={**found.to_dict(), "more": more})
 
