@@ -6,7 +6,14 @@ import re
 import time
 
 import pytest
-from pegboard_files.globs import choices, compile_filter, compile_globs, is_glob
+from pegboard_files.globs import (
+    choices,
+    compile_filter,
+    compile_globs,
+    compile_left_out,
+    filters,
+    is_glob,
+)
 
 from pegboard import ToolFailure
 
@@ -176,3 +183,49 @@ def test_it_means_what_the_plain_definition_says(seed: int) -> None:
         ]
         expected = segments_match(collapsed, path)
         assert matches("/".join(parts), "/".join(path)) is expected, (parts, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "those", "others"),
+    [
+        ("*.py", ["*.py"], []),
+        (" *.ts,*.tsx , a.c", ["*.ts", "*.tsx", "a.c"], []),
+        ("*.{a,{b,c}},*.d", ["*.{a,{b,c}}", "*.d"], []),
+        ("[a,b]*.c", ["[a,b]*.c"], []),
+        ("*.txt *.md", ["*.txt", "*.md"], []),
+        ("my notes *.txt", ["my notes *.txt"], []),
+        ("*.py !test_* !build/**", ["*.py"], ["test_*", "build/**"]),
+        ("!*.md", [], ["*.md"]),
+        ("{a,b", ["{a,b"], []),
+        (",", [","], []),
+    ],
+)
+def test_a_filter_may_be_several_patterns_and_some_leave_out(text, those, others) -> None:
+    assert filters(text) == (those, others)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("node", ["node", "node/a", "x/node/y/z"]),
+        ("node/", ["node", "node/a", "x/node/y/z"]),
+        ("node/**", ["node", "node/a", "x/node/y/z"]),
+        ("x/node", ["x/node/y/z"]),
+        ("*.lock", ["a.lock", "q/a.lock"]),
+        ("**/node/**", ["node", "node/a", "x/node/y/z"]),
+    ],
+)
+def test_what_is_left_out_takes_all_below_along(pattern, paths) -> None:
+    known = ("node", "node/a", "x/node/y/z", "nodes", "a.lock", "q/a.lock", "a.locks")
+    assert [path for path in known if compile_left_out(pattern).match(path)] == paths
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("SRC/*.PY", "src/a.py"), ("**/read*", "x/README"), ("[A-C].é", "b.É"), ("{A,B}", "b")],
+)
+def test_letter_case_matters_unless_told(pattern, path) -> None:
+    assert not matches(pattern, path)
+    found = compile_globs(pattern, ignore_case=True)
+    assert any(glob.expression.match(path) for glob in found)
+    assert all(glob.walks and not glob.fixed for glob in found)

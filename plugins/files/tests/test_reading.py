@@ -301,3 +301,37 @@ async def test_what_is_no_file_is_refused_at_once(desk) -> None:
     assert (await desk.error("file_read", path="fifo")).code == "sandbox_refused"
     (desk.folder / "null").symlink_to("/dev/null")
     assert (await desk.error("file_read", path="null")).code == "sandbox_refused"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "last"),
+    [
+        ({"offset": 0}, 1, 9),
+        ({"end_line": 3}, 1, 3),
+        ({"offset": 4, "end_line": 6}, 4, 6),
+        ({"offset": 4, "end_line": 99}, 4, 9),
+        ({"offset": 4, "end_line": -1}, 4, 9),
+        ({"offset": 4, "end_line": 8, "limit": 2}, 4, 5),
+        ({"view_range": [2, 3]}, 2, 3),
+        ({"view_range": [8, -1]}, 8, 9),
+        ({"view_range": [0, 1]}, 1, 1),
+    ],
+)
+async def test_a_page_can_be_named_by_its_last_line(desk, arguments, first, last) -> None:
+    desk.put("f", "".join(f"line {number}\n" for number in range(1, 10)))
+    facts = (await desk.ok("file_read", path="f", **arguments)).structured
+    assert facts["lines"] == [f"line {number}" for number in range(first, last + 1)]
+
+
+async def test_a_last_line_before_the_first_is_refused(desk) -> None:
+    desk.put("f", "a\nb\nc\n")
+    for arguments in ({"offset": 3, "end_line": 2}, {"view_range": [2, -2]}, {"end_line": 0}):
+        error = await desk.error("file_read", path="f", **arguments)
+        assert error.code == "invalid_arguments"
+        assert "before" in error.message
+
+
+async def test_empty_lines_take_room_as_others_do(desk) -> None:
+    desk.put("f", "\n" * 200_000)
+    facts = (await desk.ok("file_read", path="f", limit=10**9)).structured
+    assert facts["next_offset"] == facts["line_count"] + 1 == 50_001

@@ -5,12 +5,20 @@ import random
 import re
 import shutil
 import stat
+import sys
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pegboard_files.matcher import Matcher
-from pegboard_files.ripgrep import find_ripgrep
+from pegboard_files.ripgrep import (
+    RipgrepFailed,
+    RipgrepQuery,
+    command_line,
+    files_with_matches,
+    find_ripgrep,
+)
 from pegboard_files.ripgrep_pattern import for_ripgrep
 from pegboard_files.search import Where, search_files
 from pegboard_files.search_output import search_result
@@ -25,7 +33,16 @@ pytestmark = [
 ]
 
 WORDS = ("alpha", "beta", "Gamma", "straße", "İstanbul", "naïve", "x9", "a_b", "foo.bar", "")
-STRAYS = (b"caf\xe9", b"\xff", b"\xe2\x82", b"\r", b"\t", b"\xc5\xbf")
+STRAYS = (
+    b"caf\xe9",
+    b"\xff",
+    b"\xe2\x82",
+    b"\r",
+    b"\t",
+    b"\xc5\xbf",
+    b"\xc4\xb0s",
+    b"\xe2\x84\xaa",
+)
 PIECES = (*(word.encode() for word in WORDS), *STRAYS)
 ENDS = (b"\n", b"\n", b"\r\n")
 PATTERNS = (
@@ -41,6 +58,7 @@ PATTERNS = (
     r"\W\W",
     r"\bfoo",
     r"\balpha\b",
+    r"\bis|\bk|s\b",
     r"ta\b",
     r"\b(alpha|beta)\b",
     "(alpha|beta) (foo|Gamma)",
@@ -55,6 +73,12 @@ PATTERNS = (
     "a-_b|a[-_]b",
     "(?<=al)pha",  # only ours
     "(a|b)+?e",
+    "(^|a)(lpha|$)",
+    r"a$|\bfoo\b|^$",
+    "$^",  # only ours, and the next three
+    r"a$\b",
+    "(a|$)^",
+    r"(?:\ba$)+",
     " $",
     ".",
 )
@@ -111,6 +135,10 @@ def grow(folder: Path, seed: int) -> None:
                 (folder / name / file).write_bytes(b"".join(lines))
     (folder / "bom").write_bytes(b"\xef\xbb\xbfalpha\r\nfoo.bar\r\n")
     (folder / "wide").write_bytes(b"\xff\xfe" + "alpha\nstraße\n".encode("utf-16-le"))
+    (folder / "wider").write_bytes(b"\xff\xfe\0\0" + "alpha\n".encode("utf-32-le"))
+    (folder / "wider-be").write_bytes(b"\0\0\xfe\xff" + "alpha\n".encode("utf-32-be"))
+    (folder / "wide-be").write_bytes(b"\xfe\xff" + "alpha\nfoo.bar\r\n".encode("utf-16-be"))
+    (folder / "wide-odd").write_bytes(b"\xff\xfe" + b"a\0l\0\0\xd8a\0\n\0x")
     (folder / "binary").write_bytes(b"alpha\n\0\n")
     (folder / "late").write_bytes(b"alpha\n" + b"x" * 9000 + b"\0\nalpha\n")
     (folder / "link").symlink_to("bom")
@@ -137,6 +165,19 @@ async def test_ripgrep_and_the_walk_find_the_same(seed: int, tmp_path: Path) -> 
     await box.aclose()
 
 
+async def test_utf_32_is_searched_only_where_the_file_is_named(tmp_path: Path) -> None:
+    for name, encoding in (("le", "utf-32-le"), ("be", "utf-32-be")):
+        (tmp_path / name).write_bytes("\ufeffneedle\né\n".encode(encoding))
+    box = await opened(tmp_path)
+    for pattern in ("needle", "e", "."):
+        assert await same(box, pattern) == "rg"
+        assert (await found(box, pattern, by="rg")).structured["files"] == 0
+        for name in ("le", "be"):
+            result = await found(box, pattern, by="rg", path=name)
+            assert f"{name}:1:needle" in result.output
+    await box.aclose()
+
+
 async def test_a_cap_is_right_when_most_of_what_ripgrep_names_does_not_count(
     tmp_path: Path,
 ) -> None:
@@ -154,7 +195,8 @@ def test_most_patterns_are_ripgreps_and_the_others_are_known() -> None:
     def known(pattern: str) -> bool:
         return for_ripgrep(pattern, literal=False, ignore_case=False) is not None
 
-    assert [pattern for pattern in PATTERNS if not known(pattern)] == ["(?<=al)pha"]
+    only_ours = ["(?<=al)pha", "$^", r"a$\b", "(a|$)^", r"(?:\ba$)+"]
+    assert [pattern for pattern in PATTERNS if not known(pattern)] == only_ours
     for pattern in (
         *(r"\1", r"(?i)a", r"(?P<n>a)", r"a++", r"a{2}{3}", r"^*", r"\Aa", r"\Ba", r"[[:alpha:]]"),
         *("[a&&b]", "[é-í]", "a{,3}", "a{", "]", r"\x41", r"\N", "a\ufffd", r"[\W]", "(?#c)a"),
@@ -213,6 +255,60 @@ async def test_a_program_that_a_run_could_have_written_is_not_started(
         await found(box, "x", by="rg")
     assert not (tmp_path / "ran").exists()
     await box.aclose()
+
+
+async def test_ripgrep_is_ended_when_it_has_named_enough(tmp_path: Path) -> None:
+    for number in range(2000):
+        (tmp_path / f"{number:0100}").write_text("needle")
+    program = str(shutil.which("rg"))
+    argv = command_line(program, RipgrepQuery("needle"))
+    named = await all_named(argv, tmp_path, enough=3)
+    # it can't have written more than its pipe holds
+    assert 3 <= len(named) < 1000
+    assert named == [f"{number:0100}" for number in range(len(named))]
+    assert len(await all_named(argv, tmp_path, enough=5000)) == 2000
+
+
+async def test_what_was_named_is_given_before_more_comes_and_the_program_ends_with_the_reader(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import os, time; print(f'./{os.getpid()}\\0001', flush=True); "
+        "print('x\\000', end='', flush=True); time.sleep(600)"
+    )
+    argv = [sys.executable, "-c", program]
+    found = files_with_matches(
+        argv, str(tmp_path), enough=9, remaining=lambda: 60.0, passed_over=list
+    )
+    async with aclosing(found):
+        first = await anext(found)
+    assert len(first) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(first[0]), 0)
+
+
+async def test_a_program_that_fails_or_takes_too_long_is_told_from_one_that_finds(
+    tmp_path: Path,
+) -> None:
+    failing = "import sys; print('a\\0001', flush=True); sys.exit('boom')"
+    with pytest.raises(RipgrepFailed, match="boom"):
+        await all_named([sys.executable, "-c", failing], tmp_path, enough=9)
+    # what comes behind the last that was wanted is nobody's
+    assert await all_named([sys.executable, "-c", failing], tmp_path, enough=1) == ["a"]
+    with pytest.raises(RipgrepFailed):
+        await all_named([str(tmp_path / "missing")], tmp_path, enough=1)
+    with pytest.raises(TimeoutError):
+        await all_named([sys.executable, "-c", failing], tmp_path, enough=9, remaining=0.0)
+
+
+async def all_named(
+    argv: list[str], folder: Path, *, enough: int, remaining: float = 60.0
+) -> list[str]:
+    groups = files_with_matches(
+        argv, str(folder), enough=enough, remaining=lambda: remaining, passed_over=list
+    )
+    async with aclosing(groups):
+        return [name async for group in groups for name in group]
 
 
 async def test_settings_of_the_user_do_not_reach_ripgrep(

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+
 import pytest
 from pegboard_files.window import clip_around
 
@@ -56,7 +60,9 @@ async def test_the_cap_is_told_only_when_it_cut(desk) -> None:
     assert not (await desk.ok("content_search", pattern="x", limit=10)).structured["truncated"]
     result = await desk.ok("content_search", pattern="x", limit=9)
     assert result.structured["truncated"]
-    assert result.text.endswith("[more than 9 lines match; narrow the search]")
+    assert result.text.endswith(
+        "[more than 9 lines match; narrow the search, or go on with offset=9]"
+    )
 
 
 async def test_a_very_long_line_is_clipped_around_its_match(desk) -> None:
@@ -162,7 +168,9 @@ async def test_only_names_or_numbers_are_returned_when_they_are_wanted(desk) -> 
     result = await desk.ok("content_search", pattern="x", output_mode="count")
     assert (result.text, result.structured["counts"]) == ("a.py:2\nb.md:1", {"a.py": 2, "b.md": 1})
     result = await desk.ok("content_search", pattern="x", output_mode="count", limit=1)
-    assert result.text == "a.py:2\n[more than 1 file match; narrow the search]"
+    assert (
+        result.text == "a.py:2\n[more than 1 file match; narrow the search, or go on with offset=1]"
+    )
 
 
 async def test_files_are_chosen_by_type(desk) -> None:
@@ -187,6 +195,70 @@ async def test_a_match_goes_over_line_ends_when_it_may(desk) -> None:
     assert (await desk.error("content_search", pattern="a\nb")).code == "invalid_pattern"
 
 
+async def test_several_filters_count_together_and_some_leave_out(desk) -> None:
+    for name in ("a.py", "d/b.ts", "d/c.md", "node/x/e.py", "node.py"):
+        desk.put(name, "needle")
+    assert await hits(desk, "needle", glob="*.py,*.ts") == [
+        *(("a.py", 1), ("d/b.ts", 1), ("node/x/e.py", 1), ("node.py", 1)),
+    ]
+    assert await hits(desk, "needle", glob="*.py *.md !node") == [
+        *(("a.py", 1), ("d/c.md", 1), ("node.py", 1)),
+    ]
+    assert await hits(desk, "needle", glob="!*.py") == [("d/b.ts", 1), ("d/c.md", 1)]
+    assert await hits(desk, "needle", glob="!d/**", type="ts,md") == []
+    assert await hits(desk, "needle", type="ts, *.md") == [("d/b.ts", 1), ("d/c.md", 1)]
+    assert (await desk.error("content_search", pattern="x", glob="*.py,![")).code == (
+        "invalid_pattern"
+    )
+
+
+async def test_a_pattern_that_can_not_match_says_what_to_do(desk) -> None:
+    desk.put("a", "one\ntwo\n")
+    for pattern in (r"one\ntwo", r"\\\r?\n"):
+        result = await desk.ok("content_search", pattern=pattern)
+        assert result.text.endswith("[a match goes over line ends only with multiline=true]")
+    for arguments in ({"pattern": r"\\new"}, {"pattern": r"one\ntwo", "literal": True}):
+        result = await desk.ok("content_search", **arguments)
+        assert "multiline" not in result.text
+    assert "multiline" in (await desk.error("content_search", pattern="one\ntwo")).fix
+    assert "glob_search" in (await desk.error("content_search", pattern="")).fix
+
+
+async def test_a_file_that_is_named_is_searched_whatever_the_patterns_say(desk) -> None:
+    desk.put("d/c.ts", "needle")
+    for arguments in ({"glob": "d/*.ts"}, {"glob": "*.py"}, {"type": "py"}):
+        assert await hits(desk, "needle", path="d/c.ts", **arguments) == [("d/c.ts", 1)]
+
+
+async def test_what_is_named_and_can_not_be_read_is_an_error_and_not_no_match(
+    desk, monkeypatch
+) -> None:
+    desk.put("closed/a", "needle")
+    desk.put("b", "needle")
+    os.mkfifo(desk.folder / "pipe")
+    assert (await desk.error("content_search", pattern="x", path="pipe")).code == "sandbox_refused"
+    real_open = os.open
+
+    def refusing(path, flags, *args, **kwargs):
+        # the tests run as root, whom no mode keeps out
+        if path in ("closed", "b", "a"):
+            raise PermissionError(errno.EACCES, "denied", path)
+        return real_open(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refusing)
+    for path in ("closed", "b"):
+        error = await desk.error("content_search", pattern="n(?=eedle)", path=path)
+        assert error.code == "permission"
+    assert await hits(desk, "n(?=eedle)") == []
+
+
+async def test_no_limit_is_the_largest_one(desk) -> None:
+    desk.put("a", "x\n" * 2001)
+    result = await desk.ok("content_search", pattern="x", limit=0)
+    assert result.structured["count"] == 2000
+    assert result.structured["truncated"]
+
+
 async def test_names_that_models_use_are_understood(desk) -> None:
     desk.put("a.py", "Needle\nb\n")
     result = await desk.running.call(
@@ -197,3 +269,73 @@ async def test_names_that_models_use_are_understood(desk) -> None:
     assert result.text == "a.py"
     result = await desk.running.call("cat", file_path="a.py", start_line=2, num_lines=1)
     assert "b" in result.text
+
+
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+async def test_the_pages_of_a_search_hold_every_match_once(desk, mode) -> None:
+    for number in range(7):
+        desk.put(f"f{number}", "x\n" * (number % 3 + 1))
+    whole = await desk.ok("content_search", pattern="x", output_mode=mode)
+    lines: list[str] = []
+    offset, pages = 0, 0
+    while offset is not None:
+        page = await desk.ok(
+            "content_search", pattern="x", output_mode=mode, limit=3, offset=offset
+        )
+        pages += 1
+        offset = page.structured["next_offset"]
+        shown = page.text.split("\n")
+        if offset is not None:
+            assert f"go on with offset={offset}]" in shown.pop()
+        lines += shown
+    assert "\n".join(lines) == whole.text
+    assert pages == (5 if mode == "content" else 3)
+
+
+async def test_a_page_behind_the_last_says_how_many_there_are(desk) -> None:
+    desk.put("f", "x\n" * 4)
+    result = await desk.ok("content_search", pattern="x", offset=4)
+    assert result.text == "[only 4 lines match; choose a smaller offset]"
+    result = await desk.ok("content_search", pattern="x", offset=1, names_only=True)
+    assert result.text == "[only 1 file match; choose a smaller offset]"
+    result = await desk.ok("content_search", pattern="x", offset=1, limit=2)
+    assert result.text.endswith(
+        "[lines 2-3 of those that match; narrow the search, or go on with offset=3]"
+    )
+
+
+async def test_one_file_gives_no_more_lines_than_it_may(desk) -> None:
+    desk.put("a", "x\n" * 5)
+    desk.put("b", "x\n")
+    result = await desk.ok("content_search", pattern="x", per_file=2)
+    assert result.text == "a:1:x\na:2:x\nb:1:x"
+    result = await desk.ok("content_search", pattern="x", per_file=2, offset=1)
+    assert result.text == "a:2:x\nb:1:x"
+
+
+async def test_what_is_excluded_is_not_looked_into(desk) -> None:
+    for name in ("a.py", "a.min.js", "dist/b.py", "src/dist/c.py", "src/d.py"):
+        desk.put(name, "x\n")
+    for exclude in (["*.min.js", "dist"], ["*.min.js, dist/"], ["**/dist/**", "*.js"]):
+        result = await desk.ok("content_search", pattern="x", exclude=exclude)
+        assert result.text == "a.py:1:x\nsrc/d.py:1:x"
+
+
+async def test_names_that_are_not_utf_8_are_told_with_what_to_do(desk) -> None:
+    name = os.fsdecode(b"caf\xe9's.txt")
+    desk.put(name, "x\n")
+    command = "mv -- $'caf\\xe9\\'s.txt' NEW_NAME"
+    for tool, arguments in (
+        ("list_dir", {}),
+        ("glob_search", {"pattern": "*"}),
+        ("content_search", {"pattern": "x"}),
+    ):
+        text = (await desk.ok(tool, **arguments)).text
+        assert "caf\\xe9's.txt" in text
+        assert "1 name is not UTF-8" in text
+        assert command in text
+    error = await desk.error("file_read", path="caf\\xe9's.txt")
+    assert command in error.fix
+    assert "Did you mean" not in error.fix
+    subprocess.run(["bash", "-c", command], cwd=desk.folder, check=True)
+    assert (desk.folder / "NEW_NAME").read_text() == "x\n"

@@ -269,11 +269,13 @@ def test_the_command_lists_shows_and_takes_back(tmp_path: Path) -> None:
     listed = json.loads(pegboard(home, elsewhere, "undo", "--json").stdout)
     (run,) = listed["runs"]
     assert run["workspace"] == str(work)
+    assert f"\nTake one back: pegboard undo {run['run']}\n" in pegboard(home, work, "undo").stdout
     (work / "f").write_text("mine\n")
     unknown = pegboard(home, elsewhere, "undo", "nope")
     assert (unknown.returncode, unknown.stderr.splitlines()[1]) == (1, "  Fix: pegboard undo")
     refused = pegboard(home, elsewhere, "undo", run["run"])
     assert (refused.returncode, (work / "f").read_text()) == (1, "mine\n")
-    assert "refused: f" in refused.stdout
+    assert "refused: f (it was changed since, by somebody else)" in refused.stdout
+    assert f"lose what was changed since: pegboard undo {run['run']} --force" in refused.stdout
     forced = pegboard(home, elsewhere, "undo", run["run"], "--force")
     assert (forced.returncode, (work / "f").read_text()) == (0, "old\n"), forced.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -11,6 +12,7 @@ from pegboard import SandboxError, ToolContext
 from pegboard_files.editable import MAX_BYTES
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.history import History
+from pegboard_files.journal import Journal, needs_journal
 from pegboard_files.names import shown
 from pegboard_files.seen import look_at, mark_seen
 from pegboard_files.transaction import RollbackFailed, Transaction, missing_folders
@@ -61,6 +63,18 @@ async def change_files(
         ToolFailure, SandboxError, OSError: When a change can't be made; none is made then.
     """
     changes = [await _with_folder(ctx, change) for change in changes]
+    if needs_journal(changes):
+        left_out = await _by_steps(ctx, changes, tool)
+    else:
+        left_out = await _at_once(ctx, changes, tool)
+    await mark_seen(ctx, await look_at(ctx, known))
+    return tuple(
+        f"{shown(path)} was too large to be kept: this change can't be undone" for path in left_out
+    )
+
+
+async def _at_once(ctx: ToolContext, changes: Sequence[FileChange], tool: str) -> list[str]:
+    """Make a change that the file system makes as one step."""
     history = History(ctx.plugin)
     ids, left_out = await history.keep(ctx.call, tool, changes)
     try:
@@ -71,10 +85,27 @@ async def change_files(
         with anyio.CancelScope(shield=True):
             await history.forget(ids)
         raise
-    await mark_seen(ctx, await look_at(ctx, known))
-    return tuple(
-        f"{shown(path)} was too large to be kept: this change can't be undone" for path in left_out
-    )
+    return left_out
+
+
+async def _by_steps(ctx: ToolContext, changes: Sequence[FileChange], tool: str) -> list[str]:
+    """Make a change of several steps, which another process can end when this one dies."""
+    journal, token = Journal(ctx.plugin), ctx.plugin.new_id()
+    with journal.held(token):
+        _, left_out = await History(ctx.plugin).keep(ctx.call, tool, changes, token=token)
+        try:
+            await Transaction(ctx.sandbox, token, no_way_back=partial(journal.commit, token)).apply(
+                changes
+            )
+        except RollbackFailed:
+            raise  # it stays written down: what could not be taken back is tried again
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await journal.close(token, undone=True)
+            raise
+        with anyio.CancelScope(shield=True):
+            await journal.close(token)
+    return left_out
 
 
 async def _with_folder(ctx: ToolContext, change: FileChange) -> FileChange:

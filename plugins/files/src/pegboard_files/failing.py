@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from pegboard import Sandbox, SandboxError, ToolFailure
-from pegboard_files.names import shown
+from pegboard_files.names import shown, stray_note
 
 _NEAREST: Final = 3
 _CUTOFF: Final = 0.5
@@ -50,13 +50,31 @@ async def path_errors(sandbox: Sandbox, path: str) -> AsyncIterator[None]:
 
 async def not_found(sandbox: Sandbox, path: str) -> ToolFailure:
     """Return the failure for a path that is not there, with names that are near."""
+    if await _is_link(sandbox, path):
+        return ToolFailure(
+            f"{shown(path)} is a link to what does not exist: "
+            f"{shown(sandbox.display(sandbox.resolve(path)))}.",
+            fix="Name another file, or make that one.",
+            code="not_found",
+        )
     folder, missing = await _deepest_folder(sandbox, path)
     near = await _near(sandbox, folder, missing)
+    fix = ""
     if near:
-        fix = f"Did you mean {' or '.join(near)}?"
-    else:
-        fix = f"Use list_dir on {shown(folder)}, or glob_search."
+        # a name that can't be written as it is may look like the one that was given
+        others = [shown(name) for name in near if shown(name) != path]
+        meant = [f"Did you mean {' or '.join(others)}?"] if others else []
+        fix = " ".join((*meant, *(f"{note}." for note in stray_note(near))))
+    fix = fix or f"Use list_dir on {shown(folder)}, or glob_search."
     return ToolFailure(f"{shown(path)} does not exist.", fix=fix, code="not_found")
+
+
+async def _is_link(sandbox: Sandbox, path: str) -> bool:
+    try:
+        found = await sandbox.stat(path)
+    except (SandboxError, OSError):
+        return False
+    return found is not None and found.kind == "symlink"
 
 
 async def _deepest_folder(sandbox: Sandbox, path: str) -> tuple[str, str]:
@@ -82,4 +100,4 @@ async def _near(sandbox: Sandbox, folder: str, missing: str) -> list[str]:
     names = {entry.path.rpartition("/")[2]: entry.path for entry in entries}
     folded = [name for name in names if name.casefold() == missing.casefold()]
     close = difflib.get_close_matches(missing, list(names), n=_NEAREST, cutoff=_CUTOFF)
-    return [shown(names[name]) for name in dict.fromkeys((*folded, *close))][:_NEAREST]
+    return [names[name] for name in dict.fromkeys((*folded, *close))][:_NEAREST]

@@ -49,29 +49,36 @@ FILE_TYPES: Final[dict[str, tuple[str, ...]]] = {
 }
 _OTHER_NAMES: Final = {
     "bash": "sh",
+    "c#": "csharp",
     "c++": "cpp",
     "cs": "csharp",
     "dockerfile": "docker",
     "golang": "go",
     "javascript": "js",
+    "jsx": "js",
+    "kt": "kotlin",
     "md": "markdown",
     "python": "py",
     "rb": "ruby",
     "rs": "rust",
     "shell": "sh",
     "text": "txt",
+    "tsx": "ts",
     "typescript": "ts",
     "yml": "yaml",
 }
 
 
 def names_of_type(name: str) -> tuple[str, ...]:
-    """Return the patterns of file names that are of a type.
+    """Return the patterns of file names that are of a type; several are separated by commas.
 
     Raises:
         ToolFailure: When there is no such type.
     """
-    folded = name.lower().removeprefix(".")
+    if "," in name.strip(","):
+        kinds = [kind for kind in name.split(",") if kind.strip()]
+        return tuple(dict.fromkeys(found for kind in kinds for found in names_of_type(kind)))
+    folded = name.strip(" ,").lower().removeprefix("*").removeprefix(".")
     found = FILE_TYPES.get(_OTHER_NAMES.get(folded, folded))
     if found is not None:
         return found

@@ -11,6 +11,8 @@ from typing import Final
 from pegboard import FileStat, Sandbox, SandboxError
 from pegboard_files.globs import Glob, name_expression
 from pegboard_files.ignore import IgnoreFiles
+from pegboard_files.open_folders import OpenFolders
+from pegboard_files.unreadable import UnreadableFolders
 from pegboard_files.walking import WalkRequest, walk_below
 
 ALWAYS_SKIPPED: Final = frozenset({".git"})
@@ -23,14 +25,22 @@ class FoundFiles:
     Args:
         paths: Sorted.
         more: True when there are more than were asked for.
+        unreadable: Folders that the system does not let this user look into.
     """
 
     paths: tuple[str, ...]
     more: bool
+    unreadable: tuple[str, ...] = ()
 
 
 async def find_files(
-    sandbox: Sandbox, path: str, globs: Sequence[Glob], *, limit: int, ignore: bool
+    sandbox: Sandbox,
+    path: str,
+    globs: Sequence[Glob],
+    *,
+    limit: int,
+    ignore: bool,
+    left_out: Sequence[re.Pattern[str]] = (),
 ) -> FoundFiles:
     """Return the files below `path` that a pattern matches.
 
@@ -40,19 +50,23 @@ async def find_files(
         globs: The patterns.
         limit: Files at most.
         ignore: Leave out what `.gitignore` files name.
+        left_out: Match the paths, as they are shown, that are left out.
     """
     hits: set[str] = set()
+    unreadable = UnreadableFolders(sandbox, left_out)
     for group in _by_start(globs):
-        async with aclosing(_candidates(sandbox, path, group, ignore)) as found:
+        async with aclosing(_candidates(sandbox, path, group, ignore, unreadable)) as found:
             count = 0
             async for item in found:
+                if any(pattern.match(item) for pattern in left_out):
+                    continue
                 hits.add(item)
                 count += 1
                 # one more than wanted tells that there are more
                 if count > limit:
                     break
     ordered = sorted(hits)
-    return FoundFiles(tuple(ordered[:limit]), len(ordered) > limit)
+    return FoundFiles(tuple(ordered[:limit]), len(ordered) > limit, unreadable.paths())
 
 
 def join(folder: str, name: str) -> str:
@@ -61,11 +75,11 @@ def join(folder: str, name: str) -> str:
 
 
 def _by_start(globs: Sequence[Glob]) -> list[list[Glob]]:
-    """Group patterns that one walk can serve; one without `**` looks only where it must."""
+    """Group patterns that one walk can serve; one that needs none looks only where it must."""
     together: dict[tuple[str, ...], list[Glob]] = {}
     alone: list[list[Glob]] = []
     for glob in globs:
-        if "**" in glob.parts:
+        if glob.walks:
             together.setdefault(glob.fixed, []).append(glob)
         else:
             alone.append([glob])
@@ -73,16 +87,16 @@ def _by_start(globs: Sequence[Glob]) -> list[list[Glob]]:
 
 
 def _candidates(
-    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool
+    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool, unreadable: UnreadableFolders
 ) -> AsyncGenerator[str, None]:
     glob = group[0]
-    if "**" in glob.parts:
-        return _walked(sandbox, path, group, ignore)
-    return _stepped_files(sandbox, path, glob, ignore)
+    if glob.walks:
+        return _walked(sandbox, path, group, ignore, unreadable)
+    return _stepped_files(sandbox, path, glob, ignore, unreadable)
 
 
 async def _walked(
-    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool
+    sandbox: Sandbox, path: str, group: list[Glob], ignore: bool, unreadable: UnreadableFolders
 ) -> AsyncGenerator[str, None]:
     fixed = group[0].fixed
     start = join(path, "/".join(fixed)) if fixed else path
@@ -93,8 +107,13 @@ async def _walked(
     before = "".join(f"{name}/" for name in fixed)
     wanted = _starting_with(before, expression) if before else expression.match
     hidden = any(".git" in glob.parts for glob in group)
-    request = WalkRequest(wanted, ignore, frozenset() if hidden else ALWAYS_SKIPPED)
     shown = sandbox.display(sandbox.resolve(start))
+    request = WalkRequest(
+        wanted,
+        ignore,
+        frozenset() if hidden else ALWAYS_SKIPPED,
+        unreadable=lambda below: unreadable.add(join(shown, below) if below else shown),
+    )
     open_folders = OpenFolders(sandbox)
     async with aclosing(walk_below(sandbox, start, request)) as steps:
         async for entries in steps:
@@ -110,33 +129,11 @@ def _starting_with(before: str, expression: re.Pattern[str]) -> Callable[[str], 
     return lambda path: expression.match(before + path)
 
 
-class OpenFolders:
-    """Tells of names found without the sandbox whether it lets one look into their folder."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._known: dict[str, bool] = {}
-
-    def holds(self, path: str) -> bool:
-        """Return whether the folder of a path is open."""
-        folder = path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
-        known = self._known.get(folder)
-        if known is None:
-            known = self._known[folder] = self._is_open(folder)
-        return known
-
-    def _is_open(self, folder: str) -> bool:
-        try:
-            return self._sandbox.display(self._sandbox.resolve(folder)) == folder
-        except (SandboxError, OSError):
-            return False
-
-
 async def _stepped_files(
-    sandbox: Sandbox, path: str, glob: Glob, ignore: bool
+    sandbox: Sandbox, path: str, glob: Glob, ignore: bool, unreadable: UnreadableFolders
 ) -> AsyncGenerator[str, None]:
     rules = IgnoreFiles(sandbox, path) if ignore else None
-    async with aclosing(_stepped(sandbox, path, glob.parts)) as found:
+    async with aclosing(_stepped(sandbox, path, glob.parts, unreadable)) as found:
         async for item in found:
             ignored = rules is not None and await rules.covers(item.path)
             if not ignored and (
@@ -147,12 +144,15 @@ async def _stepped_files(
 
 
 async def _stepped(
-    sandbox: Sandbox, folder: str, parts: tuple[str, ...]
+    sandbox: Sandbox, folder: str, parts: tuple[str, ...], unreadable: UnreadableFolders
 ) -> AsyncGenerator[FileStat, None]:
     wanted = re.compile(rf"(?s:{name_expression('', parts[0])})\Z")
     try:
         entries = await sandbox.list_dir(folder)
-    except (FileNotFoundError, NotADirectoryError, PermissionError, SandboxError):
+    except PermissionError:
+        unreadable.add(sandbox.display(sandbox.resolve(folder)))
+        return
+    except (FileNotFoundError, NotADirectoryError, SandboxError):
         return
     for entry in entries:
         name = entry.path.rpartition("/")[2]
@@ -162,7 +162,8 @@ async def _stepped(
             if entry.kind != "dir":
                 yield entry
         elif entry.kind == "dir" or name == parts[0]:
-            async with aclosing(_stepped(sandbox, join(folder, name), parts[1:])) as below:
+            inside = _stepped(sandbox, join(folder, name), parts[1:], unreadable)
+            async with aclosing(inside) as below:
                 async for item in below:
                     yield item
 

@@ -20,6 +20,7 @@ _ANY: Final = "[^/]"
 _FOLDERS: Final = "(?:[^/]+/)*"
 _MAGIC: Final = re.compile(r"[*?\[{]")
 _SIMPLE: Final = re.compile(r"[\w.*?+=@ -]+", re.ASCII)
+_PATTERN: Final = re.compile(r"[*?]|\A!")
 _SPECIAL: Final = re.compile(r"[*?\[]")
 
 
@@ -30,14 +31,23 @@ class Glob:
     Args:
         parts: Its components.
         expression: Matches whole paths relative to where the search starts.
+        ignore_case: Whether letter case does not matter.
     """
 
     parts: tuple[str, ...]
     expression: re.Pattern[str]
+    ignore_case: bool = False
+
+    @property
+    def walks(self) -> bool:
+        """Whether all that is below the fixed components has to be looked at."""
+        return self.ignore_case or "**" in self.parts
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """The leading components that are plain names; the last component is never one of them."""
+        if self.ignore_case:
+            return ()
         for index, part in enumerate(self.parts[:-1]):
             if _SPECIAL.search(part):
                 return self.parts[:index]
@@ -49,8 +59,12 @@ def is_glob(text: str) -> bool:
     return _MAGIC.search(text) is not None
 
 
-def compile_globs(pattern: str) -> list[Glob]:
+def compile_globs(pattern: str, *, ignore_case: bool = False) -> list[Glob]:
     """Return the patterns that `pattern` stands for, its choices written out.
+
+    Args:
+        pattern: The pattern.
+        ignore_case: Let letter case not matter.
 
     Raises:
         ToolFailure: When it is empty, absolute, leaves the folder, or is malformed.
@@ -61,7 +75,9 @@ def compile_globs(pattern: str) -> list[Glob]:
         parts = tuple(part for part in plain.split("/") if part not in ("", "."))
         _check_parts(pattern, plain, parts)
         if parts not in found:
-            found[parts] = Glob(parts, re.compile(path_expression(pattern, parts)))
+            expression = path_expression(pattern, parts)
+            expression = f"(?i:{expression})" if ignore_case else expression
+            found[parts] = Glob(parts, re.compile(expression), ignore_case)
     return list(found.values())
 
 
@@ -73,6 +89,32 @@ def compile_filter(pattern: str) -> re.Pattern[str]:
     """
     whole = pattern if "/" in pattern.strip("/") else f"**/{pattern}"
     return re.compile("|".join(f"(?:{glob.expression.pattern})" for glob in compile_globs(whole)))
+
+
+def filters(text: str) -> tuple[list[str], list[str]]:
+    """Return the patterns of a filter, and those behind a `!`, whose files are left out.
+
+    Several are separated by commas, or by spaces where each of them is clearly a pattern.
+    """
+    pieces = [piece.strip() for piece in _between_commas(text) if piece.strip()] or [text]
+    spaced = [word for piece in pieces for word in piece.split()]
+    if all(_PATTERN.search(word) for word in spaced):
+        pieces = spaced
+    found: tuple[list[str], list[str]] = ([], [])
+    for piece in pieces:
+        found[piece.startswith("!")].append(piece.removeprefix("!"))
+    return found
+
+
+def compile_left_out(pattern: str) -> re.Pattern[str]:
+    """Return an expression for what a filter leaves out: as it matches, and all that is below.
+
+    Raises:
+        ToolFailure: When the pattern is bad.
+    """
+    place = pattern.removesuffix("/**").rstrip("/")
+    whole = place if "/" in place else f"**/{place}"
+    return re.compile("|".join(compile_filter(one).pattern for one in (whole, f"{whole}/**")))
 
 
 def plain_names(pattern: str) -> tuple[str, ...]:
@@ -104,6 +146,22 @@ def choices(pattern: str) -> list[str]:
         if len(done) + len(pending) > MAX_CHOICES:
             raise bad(pattern, f"it stands for more than {MAX_CHOICES} patterns")
     return done
+
+
+def _between_commas(text: str) -> list[str]:
+    """Return what commas separate that are in no choice and in no bracket."""
+    pieces: list[str] = []
+    start = at = depth = 0
+    while at < len(text):
+        if text[at] == "[":
+            at = _after_bracket(text, at)
+            continue
+        depth += (text[at] == "{") - (text[at] == "}")
+        if text[at] == "," and depth <= 0:
+            pieces.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*pieces, text[start:]]
 
 
 def path_expression(pattern: str, parts: tuple[str, ...], *, escapes: bool = False) -> str:

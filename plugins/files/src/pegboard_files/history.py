@@ -9,9 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from pegboard import CallInfo, PluginContext
 from pegboard_files.file_change import Content, FileChange
-from pegboard_files.history_tables import MIGRATIONS
+from pegboard_files.history_tables import drop_contents, opened
+from pegboard_files.journal import before_of, write_down
 
 DAY_S: Final = 86_400.0
+_SIZE: Final = """
+    SELECT coalesce(sum(size), 0) FROM content
+    WHERE hash IN (SELECT before FROM change WHERE before IS NOT NULL)
+"""
 _PACKING: Final = 1  # the quickest: text shrinks to a quarter all the same
 
 
@@ -91,9 +96,15 @@ class History:
         self._settings = context.config
 
     async def keep(
-        self, call: CallInfo, tool: str, changes: Sequence[FileChange]
+        self, call: CallInfo, tool: str, changes: Sequence[FileChange], *, token: str = ""
     ) -> tuple[list[int], list[str]]:
         """Keep what files hold, before they are changed.
+
+        Args:
+            call: The call that changes them.
+            tool: Name of the tool.
+            changes: The changes.
+            token: Name under which their steps are written down; "" = they are not.
 
         Returns:
             The ids of the rows, for `forget`, and the paths whose content is too large to be kept.
@@ -101,13 +112,21 @@ class History:
         rows: list[tuple[Any, ...]] = []
         contents: dict[str, Content] = {}
         left_out: list[str] = []
+        owner = call.owner
+        made_by = (
+            *(call.run, call.id, tool, str(call.workspace)),
+            *(owner.conversation, owner.turn, owner.person),
+        )
         for change in changes:
             for row in self._rows(change, contents, left_out):
-                rows.append((call.run, call.id, call.conversation, tool, str(call.workspace), *row))
+                rows.append((*made_by, *row))
+        if token:
+            befores = (before_of(change) for change in changes)
+            contents.update((item.digest, item) for item in befores if item and item.whole)
         now = self._context.clock.now()
         oldest = now - self._settings.history_days * DAY_S
         room = self._settings.history_mb << 20
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
 
         def work(statements: Any) -> list[int]:
             for digest, content in contents.items():
@@ -118,13 +137,15 @@ class History:
                 )
             ids = [
                 statements.execute(
-                    "INSERT INTO change(run, call, conversation, tool, workspace, path, existed, "
-                    "before, mode, after, moved_from, made, at) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                    "INSERT INTO change(run, call, tool, workspace, conversation, turn, person, "
+                    "path, existed, before, mode, after, moved_from, made, at) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                     (*row, now),
                 )[0][0]
                 for row in rows
             ]
+            if token:
+                write_down(statements, token, str(call.workspace), changes, ids)
             _drop_old(statements, call.run, oldest, room)
             return ids
 
@@ -168,12 +189,12 @@ class History:
 
     async def forget(self, ids: Sequence[int]) -> None:
         """Drop rows of changes that were not made after all."""
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
 
         def work(statements: Any) -> None:
             for id in ids:
                 statements.execute("DELETE FROM change WHERE id = ?", (id,))
-            _drop_contents(statements)
+            drop_contents(statements)
 
         await tables.transaction(work)
 
@@ -184,7 +205,7 @@ class History:
             conversation: Only those of this conversation; None = all.
             limit: How many at most.
         """
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
         rows = await tables.query(
             "SELECT run, max(at), workspace, conversation, count(DISTINCT path), "
             "min(undone_by IS NOT NULL) FROM change WHERE ?1 IS NULL OR conversation = ?1 "
@@ -198,7 +219,7 @@ class History:
 
     async def changes(self, run: str) -> list[PastChange]:
         """Return what a run did, in its order."""
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
         rows = await tables.query(
             "SELECT run, path, existed, before, mode, after, moved_from, workspace, conversation, "
             "made FROM change WHERE run = ? ORDER BY id",
@@ -208,13 +229,13 @@ class History:
 
     async def content(self, digest: str) -> bytes | None:
         """Return kept bytes, or None when they were dropped."""
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
         rows = await tables.query("SELECT packed FROM content WHERE hash = ?", (digest,))
         return zlib.decompress(rows[0][0]) if rows else None
 
     async def last_writer(self, path: str, digest: str | None) -> str | None:
         """Return the latest run that left a path with these bytes, or None."""
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
         rows = await tables.query(
             "SELECT run FROM change WHERE path = ? AND after IS ? ORDER BY id DESC LIMIT 1",
             (path, digest),
@@ -223,21 +244,21 @@ class History:
 
     async def set_undone(self, run: str, by: str) -> None:
         """Note that a run's changes were taken back, by another run."""
-        tables = await self._context.storage.tables(MIGRATIONS)
+        tables = await opened(self._context.storage)
         await tables.execute("UPDATE change SET undone_by = ? WHERE run = ?", (by, run))
 
     async def room(self) -> Room:
         """Return how much is kept, and how much at most."""
-        tables = await self._context.storage.tables(MIGRATIONS)
-        rows = await tables.query("SELECT coalesce(sum(size), 0) FROM content")
+        tables = await opened(self._context.storage)
+        rows = await tables.query(_SIZE)
         return Room(rows[0][0], self._settings.history_mb << 20, self._settings.history_days)
 
 
 def _drop_old(statements: Any, current: str, oldest: float, room: int) -> None:
     """Drop what is too old; then the oldest runs until the rest fits, but never the current one."""
     statements.execute("DELETE FROM change WHERE at < ?", (oldest,))
-    _drop_contents(statements)
-    while statements.execute("SELECT coalesce(sum(size), 0) FROM content")[0][0] > room:
+    drop_contents(statements)
+    while statements.execute(_SIZE)[0][0] > room:
         found = statements.execute(
             "SELECT run FROM change WHERE run != ? AND before IS NOT NULL "
             "GROUP BY run ORDER BY max(id) LIMIT 1",
@@ -251,10 +272,4 @@ def _drop_old(statements: Any, current: str, oldest: float, room: int) -> None:
                 "UPDATE change SET before = NULL WHERE id = "
                 "(SELECT min(id) FROM change WHERE before IS NOT NULL)"
             )
-        _drop_contents(statements)
-
-
-def _drop_contents(statements: Any) -> None:
-    statements.execute(
-        "DELETE FROM content WHERE hash NOT IN (SELECT before FROM change WHERE before IS NOT NULL)"
-    )
+        drop_contents(statements)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from anyio import to_thread
+
 from pegboard import Sandbox, ToolFailure
 from pegboard_files.line_index import LINE_INDEXES, LineIndex, Mark
 from pegboard_files.names import shown, size_text
@@ -16,6 +18,8 @@ FIRST_PIECE: Final = 1 << 16
 COUNT_BELOW: Final = 64 << 20
 """Bytes up to which all lines of a file are counted."""
 _LONGEST: Final = 4  # bytes of a character in UTF-8
+_NEAR: Final = 1 << 12
+_CLOSER: Final = 8
 
 
 @dataclass(slots=True)
@@ -87,7 +91,8 @@ async def read_page(
     if known is not None:
         taker.number = known.line
     async for piece, after in _pieces(sandbox, path, how, start, size, known):
-        if taker.feed(piece):
+        large = len(piece) > FIRST_PIECE  # for which others would wait
+        if await to_thread.run_sync(taker.feed, piece) if large else taker.feed(piece):
             return page
         if index is not None and not how.wide:
             index.add(Mark(taker.number, after))
@@ -186,11 +191,8 @@ class _Taker:
         if there < missing:
             self.number += there
             return len(piece)
-        at = 0
-        for _ in range(missing):
-            at = piece.index(b"\n", at) + 1
         self.number = self.page.first
-        return at
+        return _behind(piece, missing)
 
     def _take(self, piece: bytes, at: int) -> int:
         while at < len(piece) and not self.full:
@@ -212,7 +214,7 @@ class _Taker:
         page = self.page
         if raw.endswith(b"\r") and size == len(raw) and end:
             raw, size, page.crlf = raw[:-1], size - 1, True
-        self.room -= min(len(raw), self.line_bytes // _LONGEST)
+        self.room -= min(len(raw), self.line_bytes // _LONGEST) + 1  # an empty line is one too
         self.partial, self.partial_size = b"", 0
         if page.lines and self.room < 0:
             self.full, page.following = True, self.number
@@ -222,3 +224,20 @@ class _Taker:
         if len(page.lines) >= self.count:
             self.full, page.following = True, page.first + len(page.lines)
         return True
+
+
+def _behind(piece: bytes, ends: int) -> int:
+    """Return the place behind the given number of line ends, which the piece has.
+
+    Counting is many times faster than looking for one end after the other, so the place is closed
+    in by counting in ever smaller steps.
+    """
+    at, step = 0, len(piece)
+    while step > _NEAR:
+        step //= _CLOSER
+        while (there := piece.count(b"\n", at, at + step)) < ends:
+            ends -= there
+            at += step
+    for _ in range(ends):
+        at = piece.index(b"\n", at) + 1
+    return at

@@ -188,11 +188,14 @@ def _compile(pattern: str, *, literal: bool, ignore_case: bool, multiline: bool)
     import regex  # type: ignore[import-untyped]
 
     if not pattern:
-        raise _bad("it is empty")
+        raise _bad("it is empty", fix="Say what to look for; glob_search finds files by name.")
     if len(pattern) > MAX_PATTERN:
-        raise _bad(f"it is longer than {MAX_PATTERN} characters")
+        raise _bad(f"it is longer than {MAX_PATTERN} characters", fix="Look for a part of it.")
     if "\n" in pattern and not multiline:
-        raise _bad("it contains a line end, and lines are searched one by one unless `multiline`")
+        raise _bad(
+            "it contains a line end, and lines are searched one by one",
+            fix="Set multiline=true, or look for one of the lines.",
+        )
     if not literal and _CALLS_ITSELF.search(pattern):
         raise _bad("it calls itself")
     if not literal and repeated_size(pattern) > MAX_SIZE:
@@ -205,9 +208,7 @@ def _compile(pattern: str, *, literal: bool, ignore_case: bool, multiline: bool)
         raise _bad(str(error)) from None
 
 
-def _bad(why: str) -> ToolFailure:
-    return ToolFailure(
-        f"The pattern is no regular expression: {why}.",
-        fix="Correct it, or set literal=true to search for the text as it is.",
-        code="invalid_pattern",
-    )
+def _bad(
+    why: str, *, fix: str = "Correct it, or set literal=true to search for the text as it is."
+) -> ToolFailure:
+    return ToolFailure(f"The pattern can't be used: {why}.", fix=fix, code="invalid_pattern")

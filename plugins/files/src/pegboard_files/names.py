@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 _UNSHOWABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_STRAY: Final = re.compile(r"[\udc80-\udcff]")
+_QUOTED: Final = re.compile(r"['\\]")
 
 
 def shown(path: str) -> str:
     """Return a path with control characters and stray bytes written as escapes."""
     return _UNSHOWABLE.sub(lambda found: _escape(found[0]), path)
+
+
+def stray_note(paths: Iterable[str]) -> list[str]:
+    """Return a note about names that are not UTF-8, or nothing where there are none.
+
+    An argument of a call is valid text, so no call can name such a file.
+    """
+    stray = [path for path in paths if _STRAY.search(path)]
+    if not stray:
+        return []
+    verb = "is" if len(stray) == 1 else "are"
+    word = shown(_QUOTED.sub(r"\\\g<0>", stray[0]))
+    return [
+        f"{plural(len(stray), 'name')} {verb} not UTF-8, shown with \\x and two digits for a byte; "
+        f"no tool takes it: rename it in Bash, with mv -- $'{word}' NEW_NAME"
+    ]
 
 
 def size_text(size: int) -> str:

@@ -26,10 +26,12 @@ from pegboard import Sandbox, SandboxError
 PROGRAM: Final = "rg"
 _CHUNK: Final = 1 << 16
 _MOST_SAID: Final = 4096
-_PATIENCE_MS: Final = 100
-"""Milliseconds without a line after which it is looked whether anybody still waits."""
+_FIRST_GROUP: Final = 4
+_LARGEST_GROUP: Final = 256
+_PATIENCE_S: Final = 0.1
+"""After which it is looked whether anybody still waits, and what was found till then is given."""
 _PAUSE_S: Final = 0.02
-_PAUSE_SHARE: Final = 0.05
+_PAUSE_SHARE: Final = 0.1
 """Of the time so far; so a pause never makes a search longer by more than this part."""
 _FIXED: Final = (
     # no settings of the user, no program of theirs in between
@@ -115,43 +117,57 @@ def command_line(program: str, query: RipgrepQuery) -> list[str]:
 
 
 async def files_with_matches(
-    argv: Sequence[str], folder: str, *, remaining: Callable[[], float]
+    argv: Sequence[str],
+    folder: str,
+    *,
+    enough: int,
+    remaining: Callable[[], float],
+    passed_over: Callable[[], None],
 ) -> AsyncGenerator[list[str], None]:
-    """Yield the paths, relative to `folder`, as ripgrep prints them.
+    """Yield the paths, relative to `folder`, as ripgrep prints them: few at first, then more.
 
-    It is ended with the generator.
+    It is ended with the generator, and as soon as it has named enough.
 
     Args:
         argv: From `command_line`.
         folder: Where it is started.
+        enough: Files after which no more are wanted; a few more may be yielded.
         remaining: Returns the seconds that are left.
+        passed_over: Called at the end when a file or a folder could not be read.
 
     Raises:
         RipgrepFailed: When it can't be started, or says that something is wrong.
         TimeoutError: When the time is over.
     """
     try:
-        running = await to_thread.run_sync(_Running, argv, folder, remaining)
+        running = await to_thread.run_sync(_Running, argv, folder, enough)
     except OSError as error:
         raise RipgrepFailed(str(error)) from error
+    wanted = _FIRST_GROUP
+    # each step to a worker thread and back costs as much as reading a few files: so groups grow
     try:
-        while (found := await to_thread.run_sync(running.next_paths)) is not None:
+        while not running.ended:
+            found = await to_thread.run_sync(running.next_paths, wanted)
             if remaining() <= 0:
                 raise TimeoutError
             if found:
+                wanted = min(8 * wanted, _LARGEST_GROUP)
                 yield found
     finally:
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(running.end)
-    # 1 = nothing matched; 2 with nothing said = a file could not be read, as with us
-    if running.said or running.process.returncode not in (0, 1, 2):
+        if not running.ended:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(running.end)
+    # 1 = nothing matched; 2 with nothing said = something could not be read, as with us
+    if running.missing > 0 and running.process.returncode == 2:
+        passed_over()
+    if running.missing > 0 and (running.said or running.process.returncode not in (0, 1, 2)):
         raise RipgrepFailed(running.said.decode("utf-8", "replace"))
 
 
 class _Running:
     """A process that is read in worker threads: an event for each line would cost too much."""
 
-    def __init__(self, argv: Sequence[str], folder: str, remaining: Callable[[], float]) -> None:
+    def __init__(self, argv: Sequence[str], folder: str, enough: int) -> None:
         self.process = subprocess.Popen(
             argv,
             cwd=folder,
@@ -162,34 +178,56 @@ class _Running:
             bufsize=0,
         )
         self.said = b""
-        self._remaining = remaining
-        self._begun = remaining()
+        self.ended = False
+        self.missing = enough
+        self._named = 0
+        self._begun = time.monotonic()
         self._rest = b""
         assert self.process.stdout is not None
         self._poll = select.poll()
         self._poll.register(self.process.stdout, select.POLLIN | select.POLLHUP)
 
-    def next_paths(self) -> list[str] | None:
-        """Return what was printed meanwhile, maybe nothing yet; None when it is at its end."""
-        out = self.process.stdout
-        assert out is not None
-        if not self._poll.poll(_PATIENCE_MS):
-            return []
-        # what comes in meanwhile is looked at together, which costs less than one by one
-        time.sleep(min(_PAUSE_S, _PAUSE_SHARE * max(0.0, self._begun - self._remaining())))
-        piece = os.read(out.fileno(), _CHUNK)
+    def next_paths(self, wanted: int) -> list[str]:
+        """Return what was printed: as many as are wanted, or fewer when that takes long."""
+        until = time.monotonic() + _PATIENCE_S
+        found: list[str] = []
+        while len(found) < wanted and not self.ended:
+            left = until - time.monotonic()
+            if left <= 0 or not (events := self._poll.poll(1e3 * left)):
+                break
+            # what comes in meanwhile is looked at together, which costs less than one by one
+            if not events[0][1] & select.POLLHUP:
+                time.sleep(self._pause())
+            found += self._read()
+        return found
+
+    def _pause(self) -> float:
+        """Return seconds in which ripgrep hardly names all that are missing: it would run on."""
+        spent = time.monotonic() - self._begun
+        half = self.missing * spent / (2 * self._named + 1)
+        return min(_PAUSE_S, _PAUSE_SHARE * spent, half)
+
+    def _read(self) -> list[str]:
+        assert self.process.stdout is not None
+        piece = os.read(self.process.stdout.fileno(), _CHUNK)
         if not piece:
             assert self.process.stderr is not None
             self.said = self.process.stderr.read(_MOST_SAID)
             self.process.wait()
-            return None
+            self.end()
+            return []
         found, self._rest = _paths(self._rest + piece)
+        self._named += len(found)
+        self.missing -= len(found)
+        if self.missing <= 0:
+            self.end()
         return found
 
     def end(self) -> None:
         """Kill the process if it still runs, and give back its pipes."""
         with self.process:
             self.process.kill()
+        self.ended = True
 
 
 def _paths(text: bytes) -> tuple[list[str], bytes]:

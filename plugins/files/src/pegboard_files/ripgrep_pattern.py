@@ -8,6 +8,7 @@ then judged by the original.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 _STRAY: Final = r"(?-u:[\x80-\xFF]){1,3}"
@@ -36,6 +37,8 @@ _KINDS: Final = {
 }
 _ANY: Final = rf"(?:.|{_STRAY})"
 _WORD: Final = re.compile(r"\w(?![*?{])", re.ASCII)
+_WORD_IN_ANY_CASE: Final = re.compile(r"(?![iks])\w(?![*?{])", re.ASCII | re.IGNORECASE)
+"""Without the letters that have another case beyond ASCII: \u0130, \u0131, \u212a, \u017f."""
 
 
 class _NotPortable(Exception):
@@ -60,22 +63,63 @@ def for_ripgrep(pattern: str, *, literal: bool, ignore_case: bool) -> str | None
 
 def _rewritten(pattern: str, ignore_case: bool) -> str:
     done: list[str] = []
+    ends = _Ends()
     at, repeatable, last = 0, False, ""
     while at < len(pattern):
         token = _TOKEN.match(pattern, at)
         if token is None:
             raise _NotPortable
         kind, text = token.lastgroup, token[0]
+        ends.pass_by(kind, text)
         if kind == "repeat" and not repeatable:
             raise _NotPortable  # twice repeated, or nothing to repeat
         if text == r"\b":
-            done.append(_boundary(pattern, token, last))
+            done.append(_boundary(last, pattern[token.end() :], ignore_case))
         else:
             done.append(_token(str(kind), text, ignore_case))
         last = text if kind == "text" else ""
         repeatable = kind in ("class", "any", "text") or text == ")" or _is_character(kind, text)
         at = token.end()
     return "".join(done)
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that is open: whether a `$` may have gone before, in it or before it."""
+
+    at_start: bool = False
+    now: bool = False
+    in_others: bool = False
+
+
+class _Ends:
+    """Refuses what may stand behind a `$` without a character of its own.
+
+    The other dialect is behind the CR there, and we are before it.
+    """
+
+    def __init__(self) -> None:
+        self._open = [_Group()]
+        self._closed = False  # whether the last token closed a group with a `$` in it
+
+    def pass_by(self, kind: str | None, text: str) -> None:
+        """Take up the next token."""
+        group = self._open[-1]
+        if (group.now and text in ("^", r"\b")) or (self._closed and kind == "repeat"):
+            raise _NotPortable
+        self._closed = False
+        if text == "$":
+            group.now = True
+        elif text == "|":
+            group.in_others |= group.now
+            group.now = group.at_start
+        elif kind == "group":
+            self._open.append(_Group(group.now, group.now))
+        elif text == ")" and len(self._open) > 1:
+            self._open.pop()
+            ended = group.now or group.in_others
+            self._closed = ended and not group.at_start
+            self._open[-1].now |= ended
 
 
 def _is_character(kind: str | None, text: str) -> bool:
@@ -107,10 +151,10 @@ def _text(character: str, ignore_case: bool) -> str:
     return character
 
 
-def _boundary(pattern: str, token: re.Match[str], last: str) -> str:
+def _boundary(before: str, behind: str, ignore_case: bool) -> str:
     """Return the edge of a word, which is the same in ASCII where an ASCII letter is beside it."""
-    beside = _WORD.match(last) or _WORD.match(pattern, token.end())
-    return r"(?-u:\b)" if beside else ""
+    word = _WORD_IN_ANY_CASE if ignore_case else _WORD
+    return r"(?-u:\b)" if word.match(before) or word.match(behind) else ""
 
 
 def _escape(character: str, ignore_case: bool) -> str:

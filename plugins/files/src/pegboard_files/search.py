@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +23,7 @@ from pegboard_files.ripgrep import (
 )
 from pegboard_files.ripgrep_pattern import for_ripgrep
 from pegboard_files.text_format import PROBE, WIDE_BELOW, TextFormat, text_format
+from pegboard_files.unreadable import UnreadableFolders
 from pegboard_files.walking import WalkRequest, name_order, walk_below
 from pegboard_files.window import Search, Window
 
@@ -31,8 +32,9 @@ MULTILINE_BELOW: Final = 16 << 20
 """Bytes up to which a file is searched for what goes over line ends: it is held as a whole."""
 SMALL_BELOW: Final = 256 << 10
 """Bytes below which files are read and searched many at a time."""
-_BATCH: Final = 64
-_FIRST_BATCH: Final = 4
+_BATCH: Final = 128
+_ONLY_BY_NAME: Final = frozenset({"utf-32-le", "utf-32-be"})
+"""Encodings that ripgrep does not know, so that no search of a folder looks into such files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,30 @@ class Where:
     Args:
         path: A file or a folder.
         wanted: Each matches the paths to look into, relative to `path`.
+        left_out: Match the paths that are not looked into all the same.
         names: Patterns of file names that all of these have; empty = any.
         gitignore: Leave out what `.gitignore` files name.
     """
 
     path: str
     wanted: tuple[re.Pattern[str], ...] = ()
+    left_out: tuple[re.Pattern[str], ...] = ()
     names: tuple[str, ...] = ()
     gitignore: bool = True
 
+    @property
+    def chooses(self) -> bool:
+        """Whether some files are not looked into for their paths."""
+        return bool(self.wanted or self.left_out)
+
     def holds(self, below: str) -> bool:
         """Return whether a path relative to `path` is one to look into."""
-        return all(expression.match(below) for expression in self.wanted)
+        chosen = all(expression.match(below) for expression in self.wanted)
+        return chosen and not self.leaves_out(below)
+
+    def leaves_out(self, below: str) -> bool:
+        """Return whether a path relative to `path` is left out, with all that is below."""
+        return any(expression.match(below) for expression in self.left_out)
 
 
 async def search_files(
@@ -66,20 +80,44 @@ async def search_files(
         search: What is looked for; it takes up what is found.
         where: Which files.
         ripgrep: Let ripgrep choose the files, where it is there and understands the pattern.
+
+    Raises:
+        OSError, SandboxError: When the place itself can't be read; what is below it is passed over.
     """
     shown = sandbox.display(sandbox.resolve(where.path))
     place = await sandbox.stat(shown)
     if place is None:
         raise FileNotFoundError(where.path)
     if place.kind != "dir":
-        name = shown.rpartition("/")[2]
-        if place.kind == "file" and where.holds(name):
-            await _Reader(sandbox, search).read_all(_single(shown))
+        # whatever the patterns say: they choose among files, and this one is chosen
+        await _Reader(sandbox, search, named=True).read_all(_single(shown))
         return "file"
+    unreadable = UnreadableFolders(sandbox)
+    by = await _search_below(sandbox, shown, search, where, unreadable, ripgrep=ripgrep)
+    search.unreadable = unreadable.paths() if not search.over else ()
+    if not (search.found or search.over):
+        await sandbox.list_dir(shown)  # a folder that can't be read is not one without a match
+    return by
+
+
+async def _search_below(
+    sandbox: Sandbox,
+    shown: str,
+    search: Search,
+    where: Where,
+    unreadable: UnreadableFolders,
+    *,
+    ripgrep: bool,
+) -> str:
     query = _query(sandbox, search, where) if ripgrep else None
     if query is not None:
+        passed_over: list[bool] = []
+        found = _by_ripgrep(sandbox, shown, where, *query, lambda: passed_over.append(True))
         try:
-            await _Reader(sandbox, search).read_all(_by_ripgrep(sandbox, shown, where, *query))
+            await _Reader(sandbox, search).read_all(found)
+            if passed_over and not search.over:
+                # which ones it was ripgrep says in words; walking by names alone is quick
+                await _look_for_unreadable(sandbox, shown, search, where, unreadable)
         except RipgrepFailed:
             search.start_again()
         except TimeoutError:
@@ -87,8 +125,17 @@ async def search_files(
             return "rg"
         else:
             return "rg"
-    await _Reader(sandbox, search).read_all(_by_walk(sandbox, shown, where))
+    await _Reader(sandbox, search).read_all(_by_walk(sandbox, shown, where, unreadable))
     return "walk"
+
+
+async def _look_for_unreadable(
+    sandbox: Sandbox, shown: str, search: Search, where: Where, unreadable: UnreadableFolders
+) -> None:
+    async with aclosing(_by_walk(sandbox, shown, where, unreadable)) as groups:
+        async for _ in groups:
+            if search.matcher.expired:
+                return
 
 
 def _query(sandbox: Sandbox, search: Search, where: Where) -> tuple[list[str], Search] | None:
@@ -111,29 +158,34 @@ async def _single(path: str) -> AsyncGenerator[list[str], None]:
 
 
 async def _by_ripgrep(
-    sandbox: Sandbox, shown: str, where: Where, argv: list[str], search: Search
+    sandbox: Sandbox,
+    shown: str,
+    where: Where,
+    argv: list[str],
+    search: Search,
+    passed_over: Callable[[], None],
 ) -> AsyncGenerator[list[str], None]:
     folder = sandbox.resolve(shown)
     rules = await _RulesBeyond.of(sandbox, shown, folder) if where.gitignore else None
-    skip, enough = 0, search.limit + 1
+    skip, enough = 0, search.skip + search.limit + 1
     while True:
-        count, new, batch = 0, [], _FIRST_BATCH
-        async with aclosing(
-            files_with_matches(argv, folder, remaining=search.matcher.remaining)
-        ) as found:
+        count = 0
+        names = files_with_matches(
+            argv,
+            folder,
+            enough=enough,
+            remaining=search.matcher.remaining,
+            passed_over=passed_over,
+        )
+        async with aclosing(names) as found:
             async for group in found:
-                new += group[max(0, skip - count) :]
+                new = group[max(0, skip - count) :]
                 count += len(group)
-                if count >= enough:
-                    break
-                if len(new) >= batch:
+                if new:
                     yield await _to_read(new, shown, where, rules)
-                    new, batch = [], min(2 * batch, _BATCH)
-        # ripgrep has ended here, so that it does not run on while these are read; it is asked once
-        # more in the rare case that too few of them hold what is looked for
-        yield await _to_read(new, shown, where, rules)
         if count < enough:
             return
+        # it is asked once more in the rare case that too few of them hold what is looked for
         skip = max(skip, count)
         enough = 4 * skip
 
@@ -141,7 +193,7 @@ async def _by_ripgrep(
 async def _to_read(
     group: list[str], shown: str, where: Where, rules: _RulesBeyond | None
 ) -> list[str]:
-    paths = [below for below in group if where.holds(below)]
+    paths = [below for below in group if where.holds(below)] if where.chooses else group
     if rules is not None:
         paths = [below for below in paths if not await rules.cover(below)]
     return [join(shown, below) for below in paths]
@@ -180,19 +232,32 @@ class _RulesBeyond:
         return known
 
 
-async def _by_walk(sandbox: Sandbox, shown: str, where: Where) -> AsyncGenerator[list[str], None]:
-    request = WalkRequest(where.holds, where.gitignore, ALWAYS_SKIPPED, name_order)
+async def _by_walk(
+    sandbox: Sandbox, shown: str, where: Where, unreadable: UnreadableFolders
+) -> AsyncGenerator[list[str], None]:
+    def closed(below: str) -> None:
+        if not where.leaves_out(below):
+            unreadable.add(join(shown, below) if below else shown)
+
+    request = WalkRequest(where.holds, where.gitignore, ALWAYS_SKIPPED, name_order, closed)
     async with aclosing(walk_below(sandbox, shown, request)) as steps:
         async for entries in steps:
             yield [join(shown, below) for below, kind in entries if kind == "file"]
 
 
 class _Reader:
-    """Reads files through the sandbox and searches them, small ones many at a time."""
+    """Reads files through the sandbox and searches them, small ones many at a time.
 
-    def __init__(self, sandbox: Sandbox, search: Search) -> None:
+    Args:
+        sandbox: Where they are.
+        search: What is looked for; it takes up what is found.
+        named: Whether the model named the file itself.
+    """
+
+    def __init__(self, sandbox: Sandbox, search: Search, *, named: bool = False) -> None:
         self._sandbox = sandbox
         self._search = search
+        self._named = named
         self._small: list[tuple[str, bytes]] = []
 
     async def read_all(self, groups: AsyncGenerator[list[str], None]) -> None:
@@ -212,7 +277,7 @@ class _Reader:
     async def _read(self, paths: list[str]) -> None:
         """Search some files; one that can't be read is not even told: that would say it matches."""
         for path, data in zip(paths, await self._starts(paths), strict=True):
-            how = None if data is None else text_format(data[:PROBE])
+            how = None if data is None else self._format(data)
             if data is None or how is None:
                 continue
             if len(data) < SMALL_BELOW and not how.wide:
@@ -227,8 +292,16 @@ class _Reader:
                 continue
         await self._flush()
 
+    def _format(self, data: bytes) -> TextFormat | None:
+        """Return how a file is text, or None when it is not to be searched."""
+        how = text_format(data[:PROBE])
+        left_out = how is not None and not self._named and how.encoding in _ONLY_BY_NAME
+        return None if left_out else how
+
     async def _starts(self, paths: list[str]) -> list[bytes | None]:
         sandbox = self._sandbox
+        if self._named:
+            return [await sandbox.read(path, limit=SMALL_BELOW) for path in paths]
         if isinstance(sandbox, ReadsMany):
             return await sandbox.read_each(paths, limit=SMALL_BELOW)
         return [await self._start(path) for path in paths]
@@ -274,7 +347,4 @@ def _in_turn(search: Search, files: list[tuple[str, bytes]]) -> None:
     for path, data in files:
         if search.over:
             return
-        window = Window(search, path)
-        window.feed(data)
-        if not window.done:
-            window.end()
+        Window(search, path).end(data)

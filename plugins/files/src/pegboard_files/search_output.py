@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from pegboard import ToolResult
-from pegboard_files.names import plural, shown, size_text
+from pegboard_files.names import plural, shown, size_text, stray_note
 from pegboard_files.search import MULTILINE_BELOW, Where
+from pegboard_files.unreadable import unreadable_note
 from pegboard_files.window import FoundLine, Search
+
+_LINE_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[nrR]")
 
 
 def search_result(search: Search, where: Where, *, seconds: float, by: str) -> ToolResult:
@@ -24,8 +28,9 @@ def search_result(search: Search, where: Where, *, seconds: float, by: str) -> T
         "count": sum(search.counts.values()),
         "files": len(search.counts),
         "truncated": search.over,
+        "next_offset": search.skip + search.found if search.more else None,
     }
-    structured: dict[str, Any] = {**facts}
+    structured: dict[str, Any] = {**facts, "unreadable": list(search.unreadable)}
     if search.mode == "content":
         structured["matches"] = [_fact(hit) for hit in search.hits]
     elif search.mode == "count":
@@ -43,19 +48,33 @@ def search_result(search: Search, where: Where, *, seconds: float, by: str) -> T
 
 def _notes(search: Search, where: Where, seconds: float) -> list[str]:
     notes: list[str] = []
-    if not search.found:
+    noun = "line" if search.mode == "content" else "file"
+    if search.skipped and not (search.found or search.out_of_time):
+        notes.append(f"[only {plural(search.skipped, noun)} match; choose a smaller offset]")
+    elif not search.found:
         also = ", files that .gitignore names" if where.gitignore else ""
         notes.append(f"[no match; binary files, .git{also} are left out]")
+        if _goes_over_lines(search):
+            notes.append("[a match goes over line ends only with multiline=true]")
     if search.more:
-        what = plural(search.limit, "line" if search.mode == "content" else "file")
-        notes.append(f"[more than {what} match; narrow the search]")
+        what, following = plural(search.limit, noun), search.skip + search.found
+        first = f"{noun}s {search.skip + 1}-{following} of those that match"
+        what = first if search.skip else f"more than {what} match"
+        notes.append(f"[{what}; narrow the search, or go on with offset={following}]")
     if search.too_large:
         size = size_text(MULTILINE_BELOW)
         files = plural(search.too_large, "file")
         notes.append(f"[{files} left out: too large; with multiline up to {size} are searched]")
+    about_names = (*unreadable_note(search.unreadable), *stray_note(search.counts))
+    notes.extend(f"[{note}]" for note in about_names)
     if search.out_of_time:
         notes.append(f"[stopped after {seconds:g} s; there may be more]")
     return notes
+
+
+def _goes_over_lines(search: Search) -> bool:
+    matcher = search.matcher
+    return not (matcher.multiline or matcher.literal) and bool(_LINE_END.search(matcher.pattern))
 
 
 def _lines(search: Search) -> list[str]:
@@ -70,7 +89,8 @@ def _lines(search: Search) -> list[str]:
         if around:
             lines.extend(_with_context(shown(path), hits, first=not lines))
         else:
-            lines.extend(f"{shown(path)}:{n}:{text}" for hit in hits for n, text in _own(hit))
+            name = shown(path)
+            lines.extend(f"{name}:{n}:{text}" for hit in hits for n, text in _own(hit))
     return lines
 
 

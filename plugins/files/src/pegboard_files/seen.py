@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from pegboard import FileStat, PegboardError, ToolContext, ToolFailure
 from pegboard_files.history import DAY_S
-from pegboard_files.history_tables import MIGRATIONS
+from pegboard_files.history_tables import opened
 from pegboard_files.names import shown
 
 _DAYS: Final = 30
@@ -58,13 +58,13 @@ async def mark_seen(ctx: ToolContext, found: Sequence[Sighting]) -> None:
         statements.execute("DELETE FROM seen WHERE at < ?", (now - _DAYS * DAY_S,))
         for item in found:
             statements.execute(
-                "INSERT OR REPLACE INTO seen(reader, path, size, mtime_ns, at) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (reader, item.target, item.size, item.mtime_ns, now),
+                "INSERT OR REPLACE INTO seen(reader, path, size, mtime_ns, at, turn) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (reader, item.target, item.size, item.mtime_ns, now, ctx.call.owner.turn),
             )
 
     try:
-        tables = await ctx.plugin.storage.tables(MIGRATIONS)
+        tables = await opened(ctx.plugin.storage)
         await tables.transaction(work)
     except PegboardError as error:
         # reading does not fail for it: what is not noted is only asked for once more
@@ -86,7 +86,7 @@ async def has_seen(ctx: ToolContext, target: str, stat: FileStat) -> bool | None
     reader = _reader(ctx)
     if not reader:
         return True
-    tables = await ctx.plugin.storage.tables(MIGRATIONS)
+    tables = await opened(ctx.plugin.storage)
     rows = await tables.query(
         "SELECT size, mtime_ns FROM seen WHERE reader = ? AND path = ?", (reader, target)
     )

@@ -21,6 +21,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_MARK_STARTS: Final = frozenset(mark[:1] for mark, _ in _MARKS)
 _IMAGES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -76,16 +77,20 @@ class TextFormat:
         return text.encode("utf-8", "replace")
 
 
+_PLAIN: Final = TextFormat("utf-8")
+
+
 def text_format(start: bytes) -> TextFormat | None:
     """Return how the file that begins so is text, or None when it is binary.
 
     Args:
         start: Its first `PROBE` bytes, or all of it when it is shorter.
     """
-    for mark, encoding in _MARKS:
-        if start.startswith(mark):
-            return TextFormat(encoding, mark)
-    return None if b"\0" in start[:PROBE] else TextFormat("utf-8")
+    if start[:1] in _MARK_STARTS:
+        for mark, encoding in _MARKS:
+            if start.startswith(mark):
+                return TextFormat(encoding, mark)
+    return None if b"\0" in start[:PROBE] else _PLAIN
 
 
 def encoded(text: str, what: str) -> bytes:

@@ -14,6 +14,7 @@ import anyio
 
 from pegboard import FileStat, PegboardError, Sandbox, SandboxError, ToolFailure
 from pegboard_files.file_change import Content, FileChange
+from pegboard_files.journal import aside_of
 from pegboard_files.names import shown
 
 Undo = Callable[[], Awaitable[None]]
@@ -30,9 +31,17 @@ class Transaction:
     Args:
         sandbox: Where the files are.
         token: A name that no file has.
+        no_way_back: Called before the first file goes for good.
     """
 
-    def __init__(self, sandbox: Sandbox, token: str) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        token: str,
+        *,
+        no_way_back: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._no_way_back = no_way_back
         self._sandbox = sandbox
         self._token = token
         self._undo: list[tuple[str, Undo]] = []
@@ -50,13 +59,18 @@ class Transaction:
         """
         for change in changes:
             await self._check_unchanged(change)
+        if len(changes) == 1 and changes[0].after is None:
+            return await self._sandbox.remove(changes[0].target)
         try:
             for change in changes:
                 if change.after is not None:
                     await self._put(change, change.after)
-            gone = [change for change in changes if change.after is None]
-            for change in gone:
-                await self._stage(change)
+            for number, change in enumerate(changes):
+                aside = aside_of(change, self._token, number)
+                if aside is not None:
+                    await self._stage(change, aside)
+            if self._staged and self._no_way_back is not None:
+                await self._no_way_back()
             with anyio.CancelScope(shield=True):  # the first that goes can't be brought back
                 for staged in self._staged:
                     await self._sandbox.remove(staged)
@@ -106,10 +120,9 @@ class Transaction:
             await self._sandbox.make_dir(made)
             self._undo.append((change.path, _remover(self._sandbox, made)))
 
-    async def _stage(self, change: FileChange) -> None:
+    async def _stage(self, change: FileChange, aside: str) -> None:
         """Put a file aside: unlike a file that is removed it comes back as it was, mode and all."""
         sandbox, target = self._sandbox, change.target
-        aside = f"{dirname(target)}/.pegboard-{self._token}-{len(self._staged)}"
         await sandbox.rename(target, aside)
         self._staged.append(aside)
         self._undo.append((change.path, lambda: sandbox.rename(aside, target)))

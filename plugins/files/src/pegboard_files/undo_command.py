@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -92,8 +92,27 @@ def command(
         session.output.json(facts)
     else:
         session.output.line(result.text)
+        for line in _next(facts):
+            session.output.line(line)
     if facts.get("refused"):
         ctx.exit(_REFUSED)
+
+
+def _next(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what a person can do next, as commands."""
+    left = [item["run"] for item in facts.get("runs", ()) if not item["undone"]]
+    if left:
+        yield f"Take one back: pegboard undo {left[0]}"
+        yield "The beginning of an id is enough, and `last` is the first that is not taken back."
+        yield "Only see what that would do: add --dry-run."
+    if facts.get("refused"):
+        yield f"Give those back as well, and lose what was changed since: {_forced(facts)}"
+    elif facts.get("dry_run"):
+        yield f"Do it: pegboard undo {facts['run']}"
+
+
+def _forced(facts: dict[str, Any]) -> str:
+    return f"pegboard undo {facts['run']} --force"
 
 
 async def _undo(

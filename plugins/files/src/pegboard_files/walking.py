@@ -46,12 +46,15 @@ class WalkRequest:
         ignore: Leave out what `.gitignore` files name.
         skip: Names of folders not to enter.
         order: Key that sorts the entries of a folder.
+        unreadable: Told, in a worker thread, of each folder that the system does not let this user
+            look into, by its path relative to the start.
     """
 
     wanted: Callable[[str], object] | None = None
     ignore: bool = False
     skip: frozenset[str] = frozenset({".git"})
     order: Callable[[Entry], str | bytes] = path_order
+    unreadable: Callable[[str], None] | None = None
 
 
 async def walk_below(
@@ -120,6 +123,10 @@ class _Walk:
                 with os.scandir(self._root + folder) as found:
                     return [(entry.name, kind) for entry in found if (kind := _kind(entry))]
             there = from_thread.run(self._sandbox.list_dir, self._root + folder)
+        except PermissionError:
+            if self._request.unreadable is not None:
+                self._request.unreadable(folder.rstrip("/"))
+            return []
         except (OSError, SandboxError):
             return []
         return [(e.path.rpartition("/")[2], e.kind) for e in there if e.kind != "other"]

@@ -41,27 +41,35 @@ class Search:
     Args:
         matcher: What is looked for.
         limit: Matches at most; files, unless `mode` is `content`.
+        skip: How many of these to pass over first.
+        per_file: Matches of one file at most, or None.
         mode: What is wanted of a file that matches: its lines, its name, or their number.
         before, after: Lines around each match.
         line_chars: Characters of a line that are kept.
         hits: The matches, in the order of their files.
         counts: For each file: how many lines match.
+        skipped: How many were passed over.
         too_large: Files left out for their size.
         more: True when there is more than `limit`.
         out_of_time: True when the time was over.
+        unreadable: Folders that could not be looked into, of a search that went to its end.
     """
 
     matcher: Matcher
     limit: int
     mode: Mode = "content"
+    skip: int = 0
+    per_file: int | None = None
     before: int = 0
     after: int = 0
     line_chars: int = 500
     hits: list[FoundLine] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    skipped: int = 0
     too_large: int = 0
     more: bool = False
     out_of_time: bool = False
+    unreadable: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -72,6 +80,13 @@ class Search:
     def found(self) -> int:
         """How much of what `limit` limits was found."""
         return len(self.hits) if self.mode == "content" else len(self.counts)
+
+    def passes_over(self) -> bool:
+        """Note that there is one more match; True when it is one of an earlier page."""
+        if self.skipped >= self.skip:
+            return False
+        self.skipped += 1
+        return True
 
     def full(self, path: str) -> bool:
         """Note that a file has one more match; True when it is more than wanted."""
@@ -86,7 +101,7 @@ class Search:
         """Forget what was found."""
         self.hits.clear()
         self.counts.clear()
-        self.too_large, self.more = 0, False
+        self.skipped, self.too_large, self.more = 0, 0, False
 
 
 class Window:
@@ -106,6 +121,7 @@ class Window:
         self._at = 0
         self._rest = b""
         self._last_hit = 0
+        self._hits = 0
 
     def feed(self, piece: bytes) -> None:
         """Look at all lines of the next piece whose context is there."""
@@ -122,9 +138,9 @@ class Window:
         self._look(_lines_before(self._text, len(self._text), self._search.after))
         self._forget()
 
-    def end(self) -> None:
-        """Look at what is left."""
-        self._append(self._rest)
+    def end(self, piece: bytes = b"") -> None:
+        """Look at what is left, and at the last piece, which may be all of a small file."""
+        self._append(self._rest + piece)
         self._rest = b""
         self._look(len(self._text))
 
@@ -156,7 +172,12 @@ class Window:
     def _take(self, hit: Hit) -> bool:
         """Take up a match; True when no more of this file is wanted."""
         search = self._search
-        self.done = search.full(self._path) or search.mode == "files_with_matches"
+        self._hits += 1
+        last = self._hits == search.per_file
+        if search.passes_over():
+            self.done = last or search.mode != "content"
+            return self.done
+        self.done = search.full(self._path) or last or search.mode == "files_with_matches"
         if search.mode == "content" and not search.more:
             search.hits.append(self._found(hit))
         return self.done

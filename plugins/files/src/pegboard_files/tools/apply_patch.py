@@ -24,6 +24,7 @@ from pegboard_files.patch_plan import (
     paths_of,
     plan_patch,
 )
+from pegboard_files.recovery import recover
 from pegboard_files.seen import has_seen
 
 _DIFF_CHARS: Final = 200_000
@@ -75,6 +76,7 @@ async def apply_patch(
     (stays), - (goes) or + (is new). `*** End of File` after them says that the place is at the end.
     """
     operations = _parsed(patch)
+    recovered = await recover(ctx)
     named = {path: await _named(ctx, path) for path in paths_of(operations)}
     try:
         planned = plan_patch(operations, named)
@@ -101,7 +103,7 @@ async def apply_patch(
             tool="apply_patch",
             known=await _known(ctx, planned),
         )
-    return _result(planned, notes)
+    return _result(planned, (*recovered, *notes))
 
 
 def _parsed(patch: str) -> tuple[Any, ...]:

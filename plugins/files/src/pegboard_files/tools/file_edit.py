@@ -25,6 +25,7 @@ from pegboard_files.failing import not_found, path_errors
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown
 from pegboard_files.nearest import nearest
+from pegboard_files.recovery import recover
 from pegboard_files.seen import has_seen
 from pegboard_files.text_format import encoded
 
@@ -53,12 +54,21 @@ class TextEdit(TypedDict):
     aliases=(
         "edit_file",
         "edit",
+        "Edit",
+        "replace",
         "str_replace",
         "str_replace_editor",
+        "str_replace_based_edit_tool",
         "replace_in_file",
         "search_replace",
         "multi_edit",
         "multiedit",
+        "MultiEdit",
+    ),
+    # a text that is there more than once is refused, whatever number of them was expected
+    ignored_arguments=(
+        *("expected_replacements", "expectedReplacements"),
+        *(*names.EDITOR, *names.WHY),
     ),
     intents=(
         "(replace|change) {old_string:quoted} (with|by|to|into) {new_string:quoted} "
@@ -118,6 +128,7 @@ async def file_edit(
     order mark and all other bytes stay as they are. Of several edits all are made, or none.
     """
     wanted = _replacements(old_string, new_string, replace_all, edits)
+    recovered = await recover(ctx)
     async with path_errors(ctx.sandbox, path):
         target = ctx.sandbox.resolve(path, write=True)
         before = await read_content(ctx, target)
@@ -138,7 +149,7 @@ async def file_edit(
     diff = unified_diff(path, plain_ends(reading.text), plain_ends(edit.text))
     return ToolResult(
         output=f"Replaced {plural(count, 'place')} in {shown(path)} ({lines})."
-        + "".join(f"\n[{note}]" for note in notes),
+        + "".join(f"\n[{note}]" for note in (*recovered, *notes)),
         structured=facts,
         details={**facts, **({"diff": presentable(diff)} if diff else {})},
     )
@@ -149,8 +160,10 @@ def _replacements(
 ) -> list[Replacement]:
     if (old is None) == (edits is None) or (old is None) != (new is None):
         raise ToolFailure(
-            "Give old_string and new_string, or edits, and not both.",
-            fix='For several: "edits": [{"old_string": "...", "new_string": "..."}].',
+            "This changes texts of a file: give old_string and new_string, or edits, not both.",
+            fix='For several: "edits": [{"old_string": "...", "new_string": "..."}]. To see a '
+            "file use file_read, to make one file_write; to insert, replace a line by itself and "
+            "the new ones.",
             code="invalid_arguments",
         )
     if old is not None and new is not None:

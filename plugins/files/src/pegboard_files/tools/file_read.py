@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pegboard import (
@@ -15,17 +16,20 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard_files.argument_names import PATH
+from pegboard_files.argument_names import FIRST_LINE, LAST_LINE, PATH, WHY
 from pegboard_files.failing import path_errors
 from pegboard_files.line_page import LinePage, page_of, read_page
 from pegboard_files.lines import MAX_CHARS, ShownLine, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown, size_text
 from pegboard_files.notebook import MAX_BYTES, Notebook, parse_notebook
 from pegboard_files.pdf_text import read_pages
+from pegboard_files.recovery import half_changed
 from pegboard_files.seen import look_at, mark_seen
 from pegboard_files.text_format import PROBE, image_type
 
 MAX_IMAGE: Final = 5 << 20
+_LAST: Final = -1
+"""As a last line: that of the file."""
 
 
 @tool(
@@ -33,7 +37,12 @@ MAX_IMAGE: Final = 5 << 20
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("cat", "open_file", "read", "read_file", "read_text_file", "view", "view_file"),
+    aliases=(
+        *("cat", "open_file", "read", "Read", "read_file", "read_text_file", "view"),
+        "view_file",
+    ),
+    # the first page is that of the whole file
+    ignored_arguments=("should_read_entire_file", "shouldReadEntireFile", *WHY),
     intents=(
         "(read|open|print|cat|view) {path:path}",
         "(read|show|open|print|cat|display|view) [me] [the] file {path:path}",
@@ -46,6 +55,7 @@ MAX_IMAGE: Final = 5 << 20
         examples=(
             '{"path": "README.md"}',
             '{"path": "server.log", "offset": 2001, "limit": 500}',
+            '{"path": "app.py", "offset": 40, "end_line": 60}',
             '{"path": "report.pdf", "pages": "4-6"}',
         ),
         failure_modes=(
@@ -63,8 +73,8 @@ async def file_read(
         int,
         Arg(
             "Number of the first line to show, from 1.",
-            ge=1,
-            aliases=("line", "line_start", "start", "start_line"),
+            ge=0,
+            aliases=FIRST_LINE,
         ),
     ] = 1,
     limit: Annotated[
@@ -73,6 +83,19 @@ async def file_read(
             "Lines to show; 2000 unless told.",
             ge=1,
             aliases=("lines", "line_count", "max_lines", "num_lines"),
+        ),
+    ] = None,
+    end_line: Annotated[
+        int | None,
+        Arg("Last line to show, instead of limit; -1 = that of the file.", aliases=LAST_LINE),
+    ] = None,
+    view_range: Annotated[
+        list[int] | None,
+        Arg(
+            "[first, last]: the same as offset and end_line.",
+            min_length=2,
+            max_length=2,
+            aliases=("line_range", "viewRange"),
         ),
     ] = None,
     pages: Annotated[
@@ -84,6 +107,10 @@ async def file_read(
 
     Long lines are clipped and long files come in pages; the end of the output says how to go on.
     """
+    if view_range is not None:
+        offset, end_line = view_range
+    first = max(offset, 1)
+    count = _count(first, limit, end_line, ctx.plugin.config.read_lines)
     sighting = await look_at(ctx, [path])
     async with path_errors(ctx.sandbox, path):
         start = await ctx.sandbox.read(path, limit=PROBE)
@@ -93,9 +120,27 @@ async def file_read(
         elif start.startswith(b"%PDF-"):
             result = await _pdf(ctx, path, pages)
         else:
-            result = await _lines(ctx, path, offset, limit)
+            result = await _lines(ctx, path, first, count)
     await mark_seen(ctx, sighting)
+    note = await half_changed(ctx, [ctx.sandbox.resolve(path)])
+    if note and isinstance(result.output, str):
+        return replace(result, output=f"{result.output}\n[{note}]")
     return result
+
+
+def _count(first: int, limit: int | None, last: int | None, usual: int) -> int:
+    """Return how many lines are wanted at most."""
+    if last is None:
+        return usual if limit is None else limit
+    # what is shown at once has a bound of its own
+    there = MAX_CHARS if last == _LAST else last - first + 1
+    if there < 1:
+        raise ToolFailure(
+            f"The last line, {last}, is before the first, {first}.",
+            fix=f"Choose a last line of {first} or more; -1 is that of the file.",
+            code="invalid_arguments",
+        )
+    return there if limit is None else min(there, limit)
 
 
 async def _image(ctx: ToolContext, path: str, media_type: str) -> ToolResult:
@@ -131,22 +176,20 @@ async def _pdf(ctx: ToolContext, path: str, pages: str | None) -> ToolResult:
     )
 
 
-async def _lines(ctx: ToolContext, path: str, offset: int, limit: int | None) -> ToolResult:
-    settings = ctx.plugin.config
-    count = limit if limit is not None else settings.read_lines
-    chars, notebook = settings.line_chars, None
+async def _lines(ctx: ToolContext, path: str, first: int, count: int) -> ToolResult:
+    chars, notebook = ctx.plugin.config.line_chars, None
     if path.endswith(".ipynb"):
         notebook = await _notebook(ctx, path)
     if notebook is not None:
         text = notebook.text()
-        page = page_of(text, first=offset, count=count, line_chars=chars, max_chars=MAX_CHARS)
+        page = page_of(text, first=first, count=count, line_chars=chars, max_chars=MAX_CHARS)
     else:
         page = await read_page(
-            ctx.sandbox, path, first=offset, count=count, line_chars=chars, max_chars=MAX_CHARS
+            ctx.sandbox, path, first=first, count=count, line_chars=chars, max_chars=MAX_CHARS
         )
-    if not page.lines and offset > 1:
+    if not page.lines and first > 1:
         raise ToolFailure(
-            f"{shown(path)} has {plural(page.total or 0, 'line')}, so none from line {offset} on.",
+            f"{shown(path)} has {plural(page.total or 0, 'line')}, so none from line {first} on.",
             fix="Choose a smaller offset.",
             code="past_the_end",
         )

@@ -11,6 +11,7 @@ from pegboard_files.diff import unified_diff
 from pegboard_files.failing import path_errors
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown, size_text
+from pegboard_files.recovery import recover
 from pegboard_files.seen import require_seen
 from pegboard_files.text_format import encoded
 
@@ -22,7 +23,8 @@ _COMPARED = 1 << 20
     effects={"read", "fs_write"},
     category="file",
     capability="orch:write",
-    aliases=("write_file", "write", "create_file", "write_to_file", "save_file"),
+    aliases=("write_file", "write", "Write", "create_file", "write_to_file", "save_file"),
+    ignored_arguments=("create_dirs", "create_directories", "create_parents", *names.WHY),
     intents=(
         "(write|put|save) {content:quoted} (to|into|in) [the] [file] {path:path}",
         "create [the|a] [file] {path:path} with [the] [content|contents|text] {content:quoted}",
@@ -50,7 +52,12 @@ async def file_write(
     ],
     content: Annotated[str, Arg("The whole new content.", aliases=names.CONTENT)],
     must_be_new: Annotated[
-        bool, Arg("Fail when the file exists.", aliases=("create_only", "new_file"))
+        bool,
+        Arg(
+            "Fail when the file exists.",
+            aliases=("create_only", "new_file"),
+            opposites=("overwrite",),
+        ),
     ] = False,
 ) -> ToolResult:
     """Create a file, or replace its whole content, as one step.
@@ -59,6 +66,7 @@ async def file_write(
     have been read in this conversation, and not been changed since.
     """
     data = encoded(content, "content")
+    recovered = await recover(ctx)
     async with path_errors(ctx.sandbox, path):
         target = ctx.sandbox.resolve(path, write=True)
         before = await read_content(ctx, target, unreadable=True)
@@ -74,7 +82,7 @@ async def file_write(
     return ToolResult(
         output=f"{'Created' if before is None else 'Replaced'} {shown(path)} "
         f"({plural(lines, 'line')}, {size_text(len(data))})."
-        + "".join(f"\n[{note}]" for note in notes),
+        + "".join(f"\n[{note}]" for note in (*recovered, *notes)),
         structured=facts,
         details={**facts, **({"diff": diff} if diff else {})},
     )

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
-from pegboard_files.argument_names import FOLDER, LIMIT
+from pegboard_files.argument_names import (
+    CASE_MATTERS,
+    FOLDER,
+    GITIGNORE,
+    LIMIT,
+    NO_GITIGNORE,
+    SHOWN_ANYWAY,
+    WHY,
+)
 from pegboard_files.failing import not_found, path_errors
 from pegboard_files.finding import find_files
 from pegboard_files.globs import compile_globs
-from pegboard_files.names import plural, shown
+from pegboard_files.names import plural, shown, stray_note
+from pegboard_files.unreadable import unreadable_note
 
 
 @tool(
@@ -17,7 +26,8 @@ from pegboard_files.names import plural, shown
     category="file",
     capability="orch:read",
     audience="owner",
-    aliases=("find", "find_files", "find_by_name", "glob", "file_search", "search_file"),
+    aliases=("find", "find_files", "find_by_name", "glob", "Glob", "file_search", "search_file"),
+    ignored_arguments=(*SHOWN_ANYWAY, *WHY),
     intents=(
         "(find|list|show) [me] [all] [the] [files] {pattern:glob} [files] "
         "[(in|under|below) [the] [folder|directory] {path:path}]",
@@ -57,15 +67,22 @@ async def glob_search(
     limit: Annotated[int, Arg("Paths to return at most.", ge=1, le=5000, aliases=LIMIT)] = 200,
     gitignore: Annotated[
         bool,
-        Arg("Leave out what .gitignore files name.", aliases=("respect_git_ignore",)),
+        Arg("Leave out what .gitignore files name.", aliases=GITIGNORE, opposites=NO_GITIGNORE),
+    ] = False,
+    ignore_case: Annotated[
+        bool,
+        Arg(
+            "Let letter case not matter.",
+            aliases=("case_insensitive", "caseInsensitive"),
+            opposites=CASE_MATTERS,
+        ),
     ] = False,
 ) -> ToolResult:
     """Find files whose path matches a pattern, sorted by path.
 
-    Names with a leading dot are found too, except inside `.git`; letter case matters; links to
-    folders are not entered.
+    Names with a leading dot are found too, except inside `.git`; links to folders are not entered.
     """
-    globs = compile_globs(pattern)
+    globs = compile_globs(pattern, ignore_case=ignore_case)
     async with path_errors(ctx.sandbox, path):
         place = await ctx.sandbox.stat(ctx.sandbox.resolve(path))
         if place is None:
@@ -75,14 +92,22 @@ async def glob_search(
                 f"{shown(path)} is not a folder.", fix="Name a folder.", code="not_a_folder"
             )
         found = await find_files(ctx.sandbox, path, globs, limit=limit, ignore=gitignore)
+        if not found.paths:
+            await ctx.sandbox.list_dir(path)  # one that can't be read is not one without a match
     lines = [shown(item) for item in found.paths]
     if not lines:
         lines.append(f"[no file matches {pattern}{_hint(pattern)}]")
     if found.more:
         lines.append(f"[more than {plural(limit, 'file')} match; narrow the pattern]")
+    notes = (*unreadable_note(found.unreadable), *stray_note(found.paths))
+    lines.extend(f"[{note}]" for note in notes)
     return ToolResult(
         output="\n".join(lines),
-        structured={"paths": list(found.paths), "more": found.more},
+        structured={
+            "paths": list(found.paths),
+            "more": found.more,
+            "unreadable": list(found.unreadable),
+        },
         details={"count": len(found.paths), "more": found.more},
     )
 

@@ -14,6 +14,7 @@ from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown, size_text
 from pegboard_files.notebook import MAX_BYTES, Notebook, parse_notebook, source_text
 from pegboard_files.notebook_file import with_cell_inserted, with_cell_replaced, without_cell
+from pegboard_files.recovery import recover
 from pegboard_files.seen import require_seen
 from pegboard_files.text_format import encoded
 
@@ -28,7 +29,7 @@ _DONE: Final = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"
     effects={"read", "fs_write"},
     category="file",
     capability="orch:write",
-    aliases=("edit_notebook", "edit_notebook_cell", "notebook_edit_cell"),
+    aliases=("edit_notebook", "edit_notebook_cell", "notebook_edit_cell", "NotebookEdit"),
     limits=OutputLimits(chars=10_000, keep="tail"),
     help=ToolHelp(
         when_to_use="To change a cell of a Jupyter notebook. file_read shows the cells.",
@@ -82,6 +83,7 @@ async def notebook_edit(
     A code cell that changes loses its outputs. The rest of the file stays as it is, character by
     character.
     """
+    recovered = await recover(ctx)
     async with path_errors(ctx.sandbox, path):
         target = ctx.sandbox.resolve(path, write=True)
         before = await read_content(ctx, target)
@@ -97,7 +99,7 @@ async def notebook_edit(
         notes = await change_files(ctx, [change], tool="notebook_edit", known=[target])
     facts = {"path": path, "action": action, **edit.facts}
     return ToolResult(
-        output=told + "".join(f"\n[{note}]" for note in notes),
+        output=told + "".join(f"\n[{note}]" for note in (*recovered, *notes)),
         structured=facts,
         details={**facts, "diff": unified_diff(path, text, mark + changed)},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
@@ -16,14 +17,16 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard_files.argument_names import PATHS
+from pegboard_files.argument_names import EXCLUDE, GITIGNORE, PATHS, SHOWN_ANYWAY, WHY
 from pegboard_files.failing import path_errors
 from pegboard_files.finding import find_files
-from pegboard_files.globs import compile_globs, is_glob
+from pegboard_files.globs import compile_globs, compile_left_out, is_glob
 from pegboard_files.line_page import read_page
 from pegboard_files.lines import MAX_CHARS, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown
+from pegboard_files.recovery import half_changed
 from pegboard_files.seen import look_at, mark_seen
+from pegboard_files.unreadable import unreadable_note
 
 MAX_FILES: Final = 100
 _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
@@ -35,6 +38,10 @@ _LEAST_CHARS: Final = 1000  # for less than this a file is not begun
     capability="orch:read",
     audience="owner",
     aliases=("read_files", "read_multiple_files", "batch_read"),
+    ignored_arguments=(
+        *("recursive", "useDefaultExcludes", "use_default_excludes"),
+        *(*GITIGNORE, "file_filtering_options", *SHOWN_ANYWAY, *WHY),
+    ),
     intents=("read [all] [the] files {paths:glob}", "read all [the] [files] {paths:glob} [files]"),
     limits=OutputLimits(chars=64_000, keep="both"),
     help=ToolHelp(
@@ -55,12 +62,20 @@ async def read_many_files(
             aliases=PATHS,
         ),
     ],
+    exclude: Annotated[
+        list[str] | None,
+        Arg(
+            "Patterns of files to leave out of what patterns find, such as *.lock or build.",
+            aliases=("ignore", *EXCLUDE),
+        ),
+    ] = None,
 ) -> ToolResult:
     """Read several text files, each under a line `=== path ===`.
 
     What does not fit is named at the end, to be read with file_read.
     """
-    names, more = await _expanded(ctx.sandbox, paths)
+    left_out = [compile_left_out(pattern) for pattern in exclude or ()]
+    names, more, unreadable = await _expanded(ctx.sandbox, paths, left_out)
     room = MAX_CHARS
     output: list[str] = []
     facts: list[dict[str, Any]] = []
@@ -77,28 +92,38 @@ async def read_many_files(
         output.append(f"[not shown, read them with file_read: {', '.join(left)}]")
     if more:
         output.append(f"[more than {MAX_FILES} files match; the first {MAX_FILES} were taken]")
+    output.extend(f"[{note}]" for note in unreadable_note(unreadable))
     failed = sum("error" in fact for fact in facts)
     if failed == len(facts) and not left:
         raise ToolFailure("\n".join(output), fix="Use list_dir or glob_search.", code="not_found")
     return ToolResult(
         output="\n".join(output),
-        structured={"files": facts, "left_out": left, "more": more},
+        structured={"files": facts, "left_out": left, "more": more, "unreadable": unreadable},
         details={"files": len(facts), "failed": failed, "left_out": len(left)},
     )
 
 
-async def _expanded(sandbox: Sandbox, paths: Sequence[str]) -> tuple[list[str], bool]:
+async def _expanded(
+    sandbox: Sandbox, paths: Sequence[str], left_out: Sequence[re.Pattern[str]]
+) -> tuple[list[str], bool, list[str]]:
     names: dict[str, None] = {}
+    unreadable: dict[str, None] = {}
     for path in paths:
         if not is_glob(path) or await _exists(sandbox, path):
             names[path] = None
             continue
         found = await find_files(
-            sandbox, ".", compile_globs(path), limit=MAX_FILES + 1, ignore=False
+            sandbox,
+            ".",
+            compile_globs(path),
+            limit=MAX_FILES + 1,
+            ignore=False,
+            left_out=left_out,
         )
         # a pattern without a match is told like a missing file
         names.update(dict.fromkeys(found.paths or [path]))
-    return list(names)[:MAX_FILES], len(names) > MAX_FILES
+        unreadable.update(dict.fromkeys(found.unreadable))
+    return list(names)[:MAX_FILES], len(names) > MAX_FILES, list(unreadable)
 
 
 async def _exists(sandbox: Sandbox, path: str) -> bool:
@@ -122,13 +147,13 @@ async def _one(ctx: ToolContext, path: str, room: int) -> tuple[str, dict[str, A
                 max_chars=room,
             )
     except (ToolFailure, SandboxError) as error:
-        return f"Error: {error.message}{f' {error.fix}' if error.fix else ''}", {
-            "error": error.message
-        }
+        fix = f" {error.fix}" if error.fix else ""
+        return f"Error: {error.message.removesuffix('.')}.{fix}", {"error": error.message}
     await mark_seen(ctx, sighting)
     lines = [show_line(line, chars=settings.line_chars) for line in page.lines]
     body = [numbered(number, line.text) for number, line in enumerate(lines, 1)]
-    notes = [f"[{note}]" for note in page_notes(page, lines)]
+    half = await half_changed(ctx, [ctx.sandbox.resolve(path)])
+    notes = [f"[{note}]" for note in (*page_notes(page, lines), *filter(None, [half]))]
     fact = {
         "lines": [line.text for line in lines],
         "total_lines": page.total,

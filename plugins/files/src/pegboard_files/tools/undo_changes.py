@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files.history import History, PastRun, Room
 from pegboard_files.names import plural, shown, size_text
+from pegboard_files.recovery import recover
 from pegboard_files.undo import UndoStep, plan_undo, undo
 
 _MOST_RUNS: Final = 1000
@@ -58,12 +59,12 @@ async def undo_changes(
             code="not_here",
         )
     history = History(ctx.plugin)
+    recovered = () if dry_run else await recover(ctx)
     # a model takes back what its own conversation did; a person's own call may be about any run
     conversation = ctx.call.conversation or None
     if not run:
-        return _listed(
-            await history.runs(conversation=conversation, limit=limit), await history.room()
-        )
+        runs = await history.runs(conversation=conversation, limit=limit)
+        return _listed(runs, await history.room(), recovered)
     found = await _find(history, conversation, run)
     steps = await plan_undo(ctx, history, found.run, force=force)
     if not dry_run:
@@ -97,7 +98,7 @@ async def _find(history: History, conversation: str | None, name: str) -> PastRu
     )
 
 
-def _listed(runs: Sequence[PastRun], room: Room) -> ToolResult:
+def _listed(runs: Sequence[PastRun], room: Room, recovered: Sequence[str]) -> ToolResult:
     bound = (
         f"Kept for {plural(room.days, 'day')}, {size_text(room.most_bytes)} at most; "
         f"now {size_text(room.bytes)}."
@@ -124,7 +125,9 @@ def _listed(runs: Sequence[PastRun], room: Room) -> ToolResult:
         "days": room.days,
     }
     return ToolResult(
-        output="\n".join([*(lines or ["No run changed files."]), bound]),
+        output="\n".join(
+            [*(f"[{note}]" for note in recovered), *(lines or ["No run changed files."]), bound]
+        ),
         structured=facts,
         details=facts,
     )
