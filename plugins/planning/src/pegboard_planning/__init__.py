@@ -1,0 +1,1 @@
+"""A list of the work of a conversation."""

@@ -1,0 +1,1 @@
+"""The tools: one list of work, by the names that families of models know."""
