@@ -51,11 +51,14 @@ async def test_arguments_are_added_only_where_that_is_said(running: HostUnderTes
 async def test_its_time_is_its_own(running: HostUnderTest) -> None:
     result = await running.call("preset_late")
     assert result.error is not None and result.error.code == "timeout"
+    assert "plugins.presets.commands.late.timeout_ms MILLISECONDS" in (result.error.fix or "")
 
 
 async def test_a_catastrophe_is_refused_here_too(running: HostUnderTest) -> None:
     result = await running.call("preset_wipe", arguments=["/"])
     assert result.error is not None and result.error.code == "catastrophic_command"
+    allow = "pegboard config set plugins.presets.commands.wipe.allow_catastrophic true"
+    assert allow in (result.error.fix or "")
 
 
 async def test_what_is_off_is_no_tool(running: HostUnderTest) -> None:

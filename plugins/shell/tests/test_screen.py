@@ -51,6 +51,10 @@ async def shown(data: bytes, rows: int = 5, columns: int = 20) -> tuple[Terminal
         (b"1\r\n2\r\n3\r\n4\r\n5\r\n6", "2\n3\n4\n5\n6"),
         (b"x" * 25, "x" * 20 + "\n" + "x" * 5),
         (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"one\x1b[?1049h\x1b[HTWO", "TWO"),
+        (b"one\x1b[?1049h\x1b[HTWO\x1b[?1049l!", "one!"),
+        (b"one\x1b[?47h\x1b[?47hTWO\x1b[?47l\x1b[?47l", "one"),
+        (b"one\x1b[47hTWO\x1b[?1049l", "oneTWO"),
     ],
 )
 async def test_a_screen_shows_what_a_terminal_would(data: bytes, text: str) -> None:
@@ -99,3 +103,12 @@ def test_nothing_that_is_written_breaks_it(pieces: list[bytes], rows: int, colum
         assert screen.facts()["rows"] == rows + 1
 
     anyio.run(draw)
+
+
+async def test_a_first_screen_comes_back_also_when_it_has_become_smaller() -> None:
+    screen, process = await shown(b"1\r\n2\r\n3\r\n4\r\n5" + b"x" * 15 + b"\x1b[?1049hover")
+    screen.resize(TerminalSize(rows=2, columns=4))
+    process.data += b"\x1b[?1049l"
+    await screen.catch_up(process)  # type: ignore[arg-type]
+    assert screen.text().splitlines()[0] == "1"
+    assert screen.facts()["cursor"] == [2, 4]

@@ -127,3 +127,13 @@ async def test_guests_do_not_reach_it(running: HostUnderTest) -> None:
 async def test_bytes_that_are_no_text_come_as_text(running: HostUnderTest) -> None:
     result = await running.call("shell", command="printf 'a\\xffb\\n'")
     assert result.structured["stdout"] == "a\ufffdb\n"
+    shown = await running.call(
+        "shell", command="printf '\\033[1;31mred\\033[0m \\033]0;title\\007a\\0b\\tc\\r\\n'"
+    )
+    assert shown.text.startswith("red a\ufffdb\tc\r\n[exit code 0, ")
+    assert shown.structured["stdout"].startswith("\x1b[1;31mred")
+
+
+async def test_an_exit_code_that_tells_of_a_signal_says_so(running: HostUnderTest) -> None:
+    result = await running.call("shell", command="bash -c 'kill -9 $$'; exit $?")
+    assert result.text.splitlines()[-1].startswith("[exit code 137 (128 + SIGKILL), ")

@@ -28,6 +28,11 @@ class Preset(BaseModel):
     )
     writes: bool = Field(default=True, description="Whether it may change files of the workspace.")
     network: bool = Field(default=False, description="Whether it may reach the network.")
+    allow_catastrophic: bool = Field(
+        default=False,
+        description="Whether it runs also when it would delete a system or home folder, write over "
+        "a disk, shut the machine down and the like.",
+    )
     enabled: bool = Field(default=True, description="Whether there is such a tool.")
 
 

@@ -37,6 +37,7 @@ class PresetTool:
 
     def __init__(self, name: str, preset: Preset) -> None:
         self._preset = preset
+        self._key = f"pegboard config set plugins.presets.commands.{name}"
         self.spec = ToolSpec(
             name=f"{PREFIX}{name}",
             description=preset.description or f"Run `{shlex.join(preset.command)}`.",
@@ -55,11 +56,12 @@ class PresetTool:
         """Run the command to its end."""
         preset = self._preset
         argv = (*preset.command, *args.get("arguments", ()))
-        found = catastrophe(argv)
+        found = None if preset.allow_catastrophic else catastrophe(argv)
         if found is not None:
             raise ToolFailure(
                 f"This command is refused ({found.kind}): {found.reason}.",
-                fix="Name what you mean more narrowly.",
+                fix="Name what you mean more narrowly. Only the operator can allow it: "
+                f"{self._key}.allow_catastrophic true",
                 code="catastrophic_command",
             )
         done = await ctx.sandbox.run(
@@ -70,7 +72,7 @@ class PresetTool:
             return ToolResult.failed(
                 "timeout" if done.timed_out != "output" else "too_much_output",
                 f"The command: {STOPPED[done.timed_out]}.",
-                fix="Tell the person: the time is set where the command is.",
+                fix=_stopped(done.timed_out, self._key),
                 output=command_text(done),
                 details=facts,
             )
@@ -84,6 +86,13 @@ class PresetTool:
             },
             details=facts,
         )
+
+
+def _stopped(reason: str, key: str) -> str:
+    """Return what can be done about a limit, and by whom."""
+    if reason == "wall":
+        return f"Only the operator can give it more time: {key}.timeout_ms MILLISECONDS"
+    return "Let it write less, or into a file."
 
 
 def _effects(preset: Preset) -> frozenset[Effect]:

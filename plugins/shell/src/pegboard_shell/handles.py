@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
 from pegboard import Process, SandboxError, ToolContext, ToolFailure
 from pegboard_shell.screen import TerminalScreen
+
+if TYPE_CHECKING:
+    from pegboard_shell.endings import Endings
 
 Kind = Literal["process", "terminal"]
 Owner = tuple[str, str]
@@ -36,6 +39,9 @@ class Handle:
         begun: `Clock.monotonic()` value when it was started.
         screen: What its terminal shows, or None.
         read_to: Offset up to which its output was shown.
+        seen: True when the model was shown that it has ended.
+        telling: Held while its end is told, or taken in as seen.
+        news: Conversation and id of what is left to tell of its end, or None.
     """
 
     name: str
@@ -47,6 +53,9 @@ class Handle:
     begun: float
     screen: TerminalScreen | None = None
     read_to: int = 0
+    seen: bool = False
+    telling: anyio.Lock = field(default_factory=anyio.Lock)
+    news: tuple[str, str] | None = None
 
     @property
     def running(self) -> bool:
@@ -59,8 +68,13 @@ class Handle:
 
 @dataclass(slots=True, eq=False)
 class HandleTable:
-    """What was started by whom. A handle is found by those alone whose it is."""
+    """What was started by whom. A handle is found by those alone whose it is.
 
+    Args:
+        endings: Tells of those that end.
+    """
+
+    endings: Endings
     _owned: dict[Owner, dict[str, Handle]] = field(default_factory=dict)
     _counts: dict[tuple[Owner, Kind], int] = field(default_factory=dict)
 
@@ -83,7 +97,7 @@ class HandleTable:
             code="too_many_processes",
         )
 
-    def add(
+    async def add(
         self,
         ctx: ToolContext,
         kind: Kind,
@@ -111,7 +125,20 @@ class HandleTable:
         ended = [name for name, old in own.items() if not old.running]
         for name in ended[:-_REMEMBERED]:
             del own[name]
+        await self.endings.follow(ctx, handle)
         return handle
+
+    async def saw(self, ctx: ToolContext, shown: Iterable[Mapping[str, Any]]) -> None:
+        """Take in that the model is shown commands, some of which have ended.
+
+        Args:
+            ctx: The call that shows them.
+            shown: The facts of each.
+        """
+        ended = {facts["handle"] for facts in shown if not facts["running"]}
+        for handle in self.of(ctx):
+            if handle.name in ended:
+                await self.endings.saw(handle)
 
     def of(self, ctx: ToolContext) -> list[Handle]:
         """Return what belongs to whoever calls, oldest first."""
@@ -127,7 +154,8 @@ class HandleTable:
         handle = own.get(name.strip())
         if handle is not None and (handle.kind == kind or kind == "process"):
             return handle
-        known = ", ".join(own) or "none"
+        names = [one.name for one in own.values() if kind in ("process", one.kind)]
+        known = ", ".join(names) or "none"
         raise ToolFailure(
             f"There is no {kind} {name!r} here. There are: {known}.",
             fix="Name one of these, or start it again: none outlives its host.",

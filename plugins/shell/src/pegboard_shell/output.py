@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Any, Final
 
@@ -13,6 +14,20 @@ STOPPED: Final = {
     "idle": "it said nothing for too long and was ended",
     "output": "it wrote more than it may and was ended",
 }
+
+
+_ESCAPES: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
+)
+"""What colours text and moves the cursor: in what is read as text it says nothing."""
+_UNREADABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BY_SIGNAL: Final = 128
+"""What a shell, and bwrap, add to the number of the signal that ended a command."""
+
+
+def readable(text: str) -> str:
+    """Return output without codes of a terminal, and with U+FFFD for what is no text."""
+    return _UNREADABLE.sub("\ufffd", _ESCAPES.sub("", text))
 
 
 def command_text(done: Completed) -> str:
@@ -33,8 +48,17 @@ def ending(done: Completed) -> str:
     if done.signal is not None:
         how = f"ended by signal {done.signal} ({signal_name(done.signal)})"
     else:
-        how = f"exit code {done.exit_code}"
+        how = f"exit code {done.exit_code}{_meaning(done.exit_code)}"
     return f"{how}, {done.duration_s:.2f} s"
+
+
+def _meaning(code: int | None) -> str:
+    """Return what an exit code says of a signal that something inside was ended by, or ""."""
+    try:
+        name = signal.Signals((code or 0) - _BY_SIGNAL).name
+    except ValueError:
+        return ""
+    return f" ({_BY_SIGNAL} + {name})"
 
 
 def command_facts(done: Completed) -> dict[str, Any]:
@@ -94,8 +118,8 @@ def handle_facts(handle: Handle) -> dict[str, Any]:
 def piece_text(piece: Output) -> str:
     """Return a piece of output as text; what is no longer kept is counted."""
     lost = f"[... {piece.lost} bytes are not kept any more ...]\n" if piece.lost else ""
-    return lost + piece.data.decode("utf-8", "replace").rstrip("\n")
+    return lost + readable(piece.data.decode("utf-8", "replace")).rstrip("\n")
 
 
 def _stream(captured: Captured) -> str:
-    return captured.text().rstrip("\n")
+    return readable(captured.text()).rstrip("\n")

@@ -79,15 +79,21 @@ async def process(
     """List, read, feed or end commands that run in the background."""
     table: HandleTable = ctx.plugin.state
     if action == "list":
-        return _list(table.of(ctx))
+        result = _list(table.of(ctx))
+        await table.saw(ctx, result.structured["processes"])
+        return result
     found = table.find(ctx, handle, "process")
     if action == "log":
-        return await _log(found, offset, limit, wait_ms / 1000)
-    if action == "send":
+        result = await _log(found, offset, limit, wait_ms / 1000)
+    elif action == "send":
         require_rights(ctx, found)
         require_sane(ctx, command)
-        return await _send(found, command + ("\n" if newline and command else ""), close=close)
-    return await _kill(found, signal_name)
+        text = command + ("\n" if newline and command else "")
+        result = await _send(found, text, close=close)
+    else:
+        result = await _kill(found, signal_name)
+    await table.saw(ctx, [result.structured])
+    return result
 
 
 def _list(handles: list[Handle]) -> ToolResult:

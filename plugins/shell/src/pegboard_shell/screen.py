@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio.lowlevel import checkpoint
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 256
 """Bytes that are drawn in one step: what can't be drawn takes no more than these with it."""
+_STEP: Final = 1 << 13
+"""Bytes that are drawn before others have their turn."""
+_SECOND: Final = frozenset(mode << 5 for mode in (47, 1047, 1049))
+"""Modes in which a program draws on a second screen; the first comes back when it has left it."""
 _MOST: Final = 1 << 18
 """Bytes that are drawn at once; of what is further back nothing would be seen."""
 
@@ -29,6 +34,9 @@ class TerminalScreen:
         self._answers: list[str] = []
         self._screen: Any = self._pyte.Screen(size.columns, size.rows)
         self._screen.write_process_input = self._answers.append
+        self._first: tuple[Any, Any] | None = None
+        self._set_mode, self._reset_mode = self._screen.set_mode, self._screen.reset_mode
+        self._screen.set_mode, self._screen.reset_mode = self._entered, self._left
         self._stream: Any = self._pyte.ByteStream(self._screen)
         self._drawn = 0
 
@@ -39,7 +47,7 @@ class TerminalScreen:
             return False
         self._drawn = max(self._drawn, seen.total - _MOST)
         while self._drawn < seen.total:
-            piece = await process.output(self._drawn)
+            piece = await process.output(self._drawn, limit=_STEP)
             self._draw(piece.data)
             self._drawn = piece.end
             await checkpoint()  # drawing takes a while, and others have their turn
@@ -63,6 +71,27 @@ class TerminalScreen:
             "cursor": [cursor.y + 1, min(cursor.x, self._screen.columns - 1) + 1],
             "title": self._screen.title,
         }
+
+    def _entered(self, *modes: int, private: bool = False) -> None:
+        """Take a mode; the library has no second screen."""
+        self._set_mode(*modes, private=private)
+        shifted = {mode << 5 for mode in modes} if private else set()
+        if self._first is None and not _SECOND.isdisjoint(shifted):
+            self._first = deepcopy(self._screen.buffer), deepcopy(self._screen.cursor)
+            self._screen.erase_in_display(2)
+
+    def _left(self, *modes: int, private: bool = False) -> None:
+        """Leave a mode."""
+        self._reset_mode(*modes, private=private)
+        shifted = {mode << 5 for mode in modes} if private else set()
+        if self._first is not None and not _SECOND.isdisjoint(shifted):
+            (buffer, cursor), self._first = self._first, None
+            self._screen.buffer.clear()
+            self._screen.buffer.update(buffer)
+            self._screen.cursor = cursor
+            self._screen.ensure_hbounds()
+            self._screen.ensure_vbounds()
+            self._screen.dirty.update(range(self._screen.lines))
 
     def _draw(self, data: bytes) -> None:
         for start in range(0, len(data), _PIECE):

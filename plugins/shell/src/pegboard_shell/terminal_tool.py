@@ -118,22 +118,41 @@ async def terminal(
     table: HandleTable = ctx.plugin.state
     size = TerminalSize(rows=rows, columns=columns)
     if action == "list":
-        return _list([found for found in table.of(ctx) if found.kind == "terminal"])
+        result = _list([found for found in table.of(ctx) if found.kind == "terminal"])
+        await table.saw(ctx, result.structured["terminals"])
+        return result
     if action == "create":
         found = await _create(ctx, command, working_dir, size, description)
-        return await _drawn(found, wait_ms / 1000)
-    found = table.find(ctx, handle, "terminal")
+        result = await _drawn(found, wait_ms / 1000)
+    else:
+        found = table.find(ctx, handle, "terminal")
+        if action == "wait":
+            result = await _wait(found, text, wait_ms / 1000)
+        else:
+            await _act(ctx, found, action, command, keys or [], size)
+            within_s = wait_ms / 1000 if action in ("send", "resize") else 0
+            result = await _drawn(found, within_s)
+    await table.saw(ctx, [result.details])
+    return result
+
+
+async def _act(
+    ctx: ToolContext,
+    handle: Handle,
+    action: Action,
+    command: str,
+    keys: list[str],
+    size: TerminalSize,
+) -> None:
+    """Do to a terminal what the call says, before its screen is shown."""
     if action == "send":
-        require_rights(ctx, found)
-        await _send(ctx, found, command, keys or [])
-    elif action == "wait":
-        return await _wait(found, text, wait_ms / 1000)
+        require_rights(ctx, handle)
+        await _send(ctx, handle, command, keys)
     elif action == "resize":
-        await found.process.resize(size)
-        _screen(found).resize(size)
-    elif action == "kill" and found.running:
-        await found.process.stop()
-    return await _drawn(found, wait_ms / 1000 if action in ("send", "resize") else 0)
+        await handle.process.resize(size)
+        _screen(handle).resize(size)
+    elif action == "kill" and handle.running:
+        await handle.process.stop()
 
 
 async def _create(
@@ -145,7 +164,7 @@ async def _create(
     argv = ("bash", "-c", command) if command else _SHELL
     asked = background_command(ctx, argv, working_dir, None)
     process = await start_process(ctx.sandbox, asked, terminal=size)
-    return table.add(
+    return await table.add(
         ctx,
         "terminal",
         process,

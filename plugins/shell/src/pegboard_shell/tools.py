@@ -27,6 +27,7 @@ _STOPPED: Final = {
     "idle": "The command said nothing for too long and was ended.",
     "output": "The command wrote more than it may and was ended.",
 }
+_LONGER: Final = "No call gets more time: run it with background=true, or make it do less."
 _WHAT_NEXT: Final = {
     "wall": "Give it a larger timeout_ms, or make it do less, or run it with background=true.",
     "idle": "Make it say something while it works.",
@@ -118,7 +119,7 @@ async def shell(
         **({"description": description} if description else {}),
     }
     if done.timed_out is not None:
-        return _stopped(done, limit / 1000, facts)
+        return _stopped(done, limit, facts, most=settings.max_timeout_ms)
     return ToolResult(
         output=command_text(done),
         structured={
@@ -139,7 +140,7 @@ async def _started(
     table.require_room(ctx)
     asked = background_command(ctx, ("bash", "-c", command), working_dir, timeout_ms)
     process = await start_process(ctx.sandbox, asked)
-    handle = table.add(ctx, "process", process, command=command, description=description)
+    handle = await table.add(ctx, "process", process, command=command, description=description)
     await process.wait(_LOOK_S)
     piece = await process.output()
     handle.read_to = piece.end
@@ -147,18 +148,22 @@ async def _started(
     told = f"[{handle.name} {state(handle)}]"
     if handle.running:
         told += f'\n[read on with process(action="log", handle="{handle.name}")]'
-    facts = {**handle_facts(handle), "timeout_ms": round(asked.timeout_s * 1000)}
+    shown = handle_facts(handle)
+    await table.saw(ctx, [shown])
     return ToolResult(
-        output=f"{text}\n{told}" if text else told, structured=handle_facts(handle), details=facts
+        output=f"{text}\n{told}" if text else told,
+        structured=shown,
+        details={**shown, "timeout_ms": round(asked.timeout_s * 1000)},
     )
 
 
-def _stopped(done: Completed, seconds: float, facts: dict[str, object]) -> ToolResult:
-    reason = done.timed_out or "wall"
+def _stopped(done: Completed, limit: int, facts: dict[str, object], *, most: int) -> ToolResult:
+    reason, seconds = done.timed_out or "wall", limit / 1000
+    at_most = reason == "wall" and limit >= most
     return ToolResult.failed(
         "timeout" if reason != "output" else "too_much_output",
         _STOPPED[reason].format(seconds=seconds),
-        fix=_WHAT_NEXT[reason],
+        fix=_LONGER if at_most else _WHAT_NEXT[reason],
         output=command_text(done),
         details=facts,
     )
