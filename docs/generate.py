@@ -21,12 +21,14 @@ from typing import Any
 import click
 
 from pegboard import sandboxes
+from pegboard.cli.plugins.view import shown_name
 from pegboard.config.core_schema import CORE_SCHEMA
 from pegboard.contracts import (
     context,
     errors,
     hook_events,
     hookspecs,
+    news,
     process,
     provider,
     sandbox,
@@ -93,8 +95,16 @@ def context_page() -> str:
     """Return the page of what a tool and a plugin may reach."""
     kinds = (context.ToolContext, context.CallInfo, context.PluginContext, context.Family)
     runs = (context.Runs, context.RunSpec, context.RunResult, context.Delegate)
-    kept = (storage.Storage, storage.Document, storage.Tables, storage.Statements)
-    more = (*kept, context.ModelAccess, *runs, context.Reply)
+    kept = (
+        storage.Storage,
+        storage.Document,
+        storage.Owner,
+        storage.Tables,
+        storage.EraseSql,
+        storage.Statements,
+    )
+    told = (news.News, news.NewsItem)
+    more = (*kept, context.ModelAccess, *runs, context.Reply, *told)
     return "\n\n".join(["# What a tool may use", *(_any_class(kind) for kind in (*kinds, *more))])
 
 
@@ -302,7 +312,8 @@ def _plugin(manifest: Mapping[str, Any]) -> str:
     if manifest.get("contributions"):
         lines += ["", "| kind | name | what it is |", "| --- | --- | --- |"]
         lines += [
-            f"| {item['kind']} | `{item['name']}` | {item.get('summary', '')} |"
+            f"| {item['kind']} | `{shown_name(item['kind'], item['name'])}` "
+            f"| {item.get('summary', '')} |"
             for item in manifest["contributions"]
         ]
     if manifest.get("config"):

@@ -48,6 +48,16 @@ def test_the_core_brings_no_tool_provider_channel_or_sandbox() -> None:
     assert "pegboard.plugins" not in pyproject
 
 
+def test_one_module_of_all_providers_imports_an_http_client_and_none_a_vendors() -> None:
+    clients = re.compile(r"^\s*(?:from|import) (httpx2?|openai|anthropic|google|aiohttp)\b", re.M)
+    found = {
+        path.relative_to(REPOSITORY / "plugins").as_posix(): set(clients.findall(text))
+        for path in SOURCES
+        if "provider-" in str(path) and clients.search(text := path.read_text("utf-8"))
+    }
+    assert found == {"provider-http/src/pegboard_provider_http/http.py": {"httpx"}}
+
+
 def test_plugins_import_only_public_names() -> None:
     wrong = []
     for path in REPOSITORY.glob("plugins/*/src/**/*.py"):

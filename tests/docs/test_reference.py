@@ -17,7 +17,7 @@ from pegboard.contracts.context import PluginContext, ToolContext
 from pegboard.contracts.effects import EFFECTS, EXPOSURES, POLICY_CLASSES
 from pegboard.contracts.errors import BuildError
 from pegboard.contracts.hook_names import HOOK_NAMES
-from pegboard.plugins.declaration import ToolFacts
+from pegboard.plugins.declared import ToolFacts
 from pegboard.policy.attended import ATTENDED_RULES
 from pegboard.tools.intents import compile_intent
 

@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from counterparts.ordinary_user import run_as_user, why_not
 
 from pegboard.testing.contracts.sandbox_probes import ALLOWED, ATTACKS
+from pegboard.testing.pytest_plugin import TOLD
 
 FIGURES = Path(__file__).resolve().parents[1] / "counterparts" / "attack_figures.py"
 ALL = [name for names in ATTACKS.values() for name in names]
@@ -86,6 +87,10 @@ def test_a_path_and_a_command_are_explained(folder: Path) -> None:
     said = pegboard(folder, "sandbox", "explain", "../beside")
     assert "../beside can be read by tools" in said
     assert f"pegboard grant {folder}/beside --write" in said
+    os.mkfifo(folder / "ws/fifo")
+    said = pegboard(folder, "sandbox", "explain", "fifo")
+    assert "fifo can't be read: not a regular file" in said
+    (folder / "ws/fifo").unlink()
     said = pegboard(folder, "sandbox", "explain", "--command", "bash -c 'true'")
     assert "It would run /usr/bin/bash in the sandbox bubblewrap" in said
     said = pegboard(folder, "sandbox", "explain", "--command", "no-such-program")
@@ -112,7 +117,7 @@ def test_what_was_refused_is_told_by_doctor_until_it_is_granted(folder: Path) ->
 
 
 def test_what_each_sandbox_holds_of_all_attacks(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
     here = subprocess.run(
         [sys.executable, FIGURES, folder / "here"], capture_output=True, text=True, check=True
@@ -126,8 +131,7 @@ def test_what_each_sandbox_holds_of_all_attacks(
         title: {name: held(ended) for name, ended in column.items()}
         for title, column in columns.items()
     }
-    with capsys.disabled():
-        print(table(figures))
+    record_property(TOLD, table(figures))
     for column in figures.values():
         for name, wanted in HELD.items():
             assert column[name] == wanted, (name, column)

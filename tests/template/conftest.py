@@ -1,4 +1,4 @@
-"""The six kinds of projects, rendered once and installed by pip from their wheels."""
+"""The kinds of projects, rendered once and installed by pip from their wheels."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ NAMES: Mapping[str, str] = {
     "channel": "letter-box",
     "sandbox": "yielding",
     "skill_source": "a-source-with-a-name-of-forty-characters",
+    "backend": "kept-elsewhere",
+    "command": "what-tools",
     "hooks": "lock-keeper-2",
 }
 """From the shortest to the longest name that is possible, with hyphens and digits."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pegboard._version import __version__
 
 if TYPE_CHECKING:
+    from pegboard.contracts.argument import Arg
     from pegboard.contracts.blob import BlobRef, Blobs
     from pegboard.contracts.caller import Caller, ToolFilter
     from pegboard.contracts.capability import Capability
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pegboard.contracts.effects import Access, Effect, EffectsBy, PolicyClass
     from pegboard.contracts.errors import PegboardError, PluginError, SandboxError, ToolFailure
     from pegboard.contracts.hook_events import (
+        ConversationsErased,
         HostStarted,
         HostStopping,
         MessageGuardEvent,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
         OutboundMessage,
         ToolCall,
     )
+    from pegboard.contracts.news import News, NewsItem
     from pegboard.contracts.process import (
         Output,
         Process,
@@ -127,13 +130,14 @@ if TYPE_CHECKING:
     from pegboard.contracts.storage import (
         ConstraintError,
         Document,
+        EraseSql,
+        Owner,
         Statements,
         Storage,
         Tables,
     )
     from pegboard.contracts.stream import StreamEvent
     from pegboard.contracts.tool import (
-        Arg,
         Intent,
         Needs,
         OutputLimits,
@@ -145,11 +149,13 @@ if TYPE_CHECKING:
     from pegboard.contracts.turn import Receipt, TurnRef
     from pegboard.contracts.verdict import Ask, Deny, Outcome, Verdict
     from pegboard.host import CommandHost, Host, HostOptions, open_host
-    from pegboard.plugins.declaration import Contribution, Plugin, PluginInfo, tool
+    from pegboard.plugins.declaration import Plugin, tool
+    from pegboard.plugins.declared import Contribution, PluginInfo
     from pegboard.policy.catastrophe import Catastrophe, catastrophe
     from pegboard.tools.intents import match_intent
 
 _MODULES: Final = {
+    "contracts.argument": "Arg",
     "contracts.blob": "BlobRef Blobs",
     "contracts.caller": "Caller ToolFilter",
     "contracts.capability": "Capability",
@@ -159,12 +165,13 @@ _MODULES: Final = {
     "contracts.effects": "Access Effect EffectsBy PolicyClass",
     "contracts.errors": "PegboardError PluginError SandboxError ToolFailure",
     "contracts.hook_events": (
-        "HostStarted HostStopping MessageGuardEvent MessageInEvent MessageOutEvent ModelCalled "
-        "ModelRequestEvent ObservedEvent PluginStateChanged ToolArgumentsEvent ToolCalled "
-        "ToolGuardEvent ToolResultEvent TurnBegan TurnEnded"
+        "ConversationsErased HostStarted HostStopping MessageGuardEvent MessageInEvent "
+        "MessageOutEvent ModelCalled ModelRequestEvent ObservedEvent PluginStateChanged "
+        "ToolArgumentsEvent ToolCalled ToolGuardEvent ToolResultEvent TurnBegan TurnEnded"
     ),
     "contracts.hookspecs": "API_VERSION hookimpl",
     "contracts.message": "Attachment CallResult InboundMessage Message OutboundMessage ToolCall",
+    "contracts.news": "News NewsItem",
     "contracts.process": "Output Process StartsProcesses TerminalSize start_process",
     "contracts.provider": (
         "ChatRequest Done ModelAnswer ModelCaps ModelInfo Notice Provider ProviderError "
@@ -182,13 +189,14 @@ _MODULES: Final = {
     ),
     "contracts.session": "SaidMessage SessionHit SessionInfo SessionTurn Sessions",
     "contracts.skill": "SkillInfo SkillSource",
-    "contracts.storage": "ConstraintError Document Statements Storage Tables",
+    "contracts.storage": "ConstraintError Document EraseSql Owner Statements Storage Tables",
     "contracts.stream": "StreamEvent",
-    "contracts.tool": "Arg Intent Needs OutputLimits RegisteredTool Tool ToolHelp ToolSpec",
+    "contracts.tool": "Intent Needs OutputLimits RegisteredTool Tool ToolHelp ToolSpec",
     "contracts.turn": "Receipt TurnRef",
     "contracts.verdict": "Ask Deny Outcome Verdict",
     "host": "CommandHost Host HostOptions open_host",
-    "plugins.declaration": "Contribution Plugin PluginInfo tool",
+    "plugins.declaration": "Plugin tool",
+    "plugins.declared": "Contribution PluginInfo",
     "policy.catastrophe": "Catastrophe catastrophe",
     "tools.intents": "match_intent",
 }
@@ -219,6 +227,7 @@ __all__ = [
     "Completed",
     "ConstraintError",
     "Contribution",
+    "ConversationsErased",
     "Delegate",
     "Delivery",
     "DeliveryError",
@@ -227,6 +236,7 @@ __all__ = [
     "Done",
     "Effect",
     "EffectsBy",
+    "EraseSql",
     "Family",
     "File",
     "FileStat",
@@ -251,12 +261,15 @@ __all__ = [
     "ModelInfo",
     "ModelRequestEvent",
     "Needs",
+    "News",
+    "NewsItem",
     "Notice",
     "ObservedEvent",
     "OutboundMessage",
     "Outcome",
     "Output",
     "OutputLimits",
+    "Owner",
     "PegboardError",
     "Plugin",
     "PluginContext",

@@ -10,7 +10,16 @@ from typing import Final
 
 from pegboard.contracts.errors import PegboardError, UsageError
 
-KINDS: Final = ("tool", "provider", "channel", "sandbox", "skill_source", "hooks")
+KINDS: Final = (
+    "tool",
+    "provider",
+    "channel",
+    "sandbox",
+    "skill_source",
+    "backend",
+    "command",
+    "hooks",
+)
 ANSWERS_FILE: Final = ".copier-answers.yml"
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME: Final = 40

@@ -395,6 +395,21 @@ async def test_what_was_said_before_a_call_is_no_part_of_the_answer(bench, raw) 
     assert result.text == "Seven."
 
 
+async def test_a_hook_that_only_adds_messages_leaves_the_state(bench) -> None:
+    bench.tools = {"count": lambda: "7"}
+    note = Message.of("user", "It is late.")
+
+    async def prepare(request, step):
+        first, *rest, last = request.messages
+        more = replace(last, parts=(*last.parts, *note.parts))
+        return replace(request, messages=(first, note, *rest, more))
+
+    await run_loop(bench.setup([Call("count"), "Seven."], prepare=prepare), ASK)
+    second = bench.model.requests[1]
+    assert second.messages[-1].text == note.text
+    assert second.state is not None
+
+
 async def test_hooks_may_change_a_request_and_then_the_state_is_dropped(bench) -> None:
     bench.tools = {"count": lambda: "secret 7"}
 

@@ -88,3 +88,9 @@ def test_test_of_a_folder_that_is_not_installed_says_how_to_install_it(here):
     ended = here.run("plugins", "test", str(folder))
     assert ended.code == 4
     assert "pip install --editable" in ended.err
+
+
+def test_a_command_of_core_can_not_be_brought_by_a_plugin(here):
+    ended = here.run("plugins", "new", "status", "--kind", "command")
+    assert ended.code == 2
+    assert "pegboard plugins new my-status --kind command" in ended.err

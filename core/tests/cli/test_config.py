@@ -314,3 +314,33 @@ def test_a_refused_value_names_the_command_that_was_used(here):
     assert ended.code == 3
     assert "command line" not in ended.err
     assert "pegboard config set agent.max_steps VALUE" in ended.err
+
+
+NAMES = {
+    "sandbox.use": ("docker", "brought by pegboard-sandbox-docker", "pip install pegboard-"),
+    "store.backend": ("nowhere", "there is no backend 'nowhere'; there are: embedded", "VALUE"),
+    "agent.provider": ("oracle", "there is no provider 'oracle'", "VALUE"),
+    "tools.excluded": ('["forecast", "sun"]', "brings a tool 'sun'", "pegboard tools list"),
+    "agents.sub.tools": ('["wind"]', "another name of the tool forecast", "write forecast"),
+    "names.sky": ("weather:sky", "brings a tool 'weather:sky'", "pegboard tools list"),
+}
+
+
+def test_what_a_setting_names_has_to_exist(here):
+    spec = {"name": "forecast", "description": "Tell.", "effects": ["read"], "aliases": ["wind"]}
+    manifest = {"tools": [spec], "families": [{"prefix": "cloud_", "effects": ["read"]}]}
+    here.plugin("weather", manifest=manifest)
+    for key, (value, why, fix) in list(NAMES.items())[:2]:
+        ended = here.run("config", "set", key, value)
+        assert (ended.code, why in ended.err, fix in ended.err) == (3, True, True), ended.err
+    assert not here.config.exists()
+    here.write_config(
+        '[sandbox]\nuse = "docker"\n[store]\nbackend = "nowhere"\n[agent]\nprovider = "oracle"\n'
+        '[tools]\nexcluded = ["forecast", "wind", "weather:cloud_x", "sun"]\n'
+        '[agents.sub]\ntools = ["wind", "cloud_x", "tool_search"]\n'
+        '[names]\nsky = "weather:sky"\n'
+    )
+    found = {item["path"]: item for item in here.run("config", "check", "--json").json["problems"]}
+    assert found.keys() == NAMES.keys()
+    assert all(why in found[key]["message"] for key, (_, why, _) in NAMES.items())
+    assert found["sandbox.use"]["fix"] == "pip install pegboard-sandbox-docker"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_what_may_never_be_granted_is_refused(here, path):
     ended = here.run("grant", path)
     assert ended.code != 0
     assert "refusing to grant" in ended.err and "Fix:" in ended.err
+    assert grants(here) == []
+
+
+def test_what_is_neither_a_folder_nor_a_file_is_refused_when_it_is_granted(here, beside):
+    os.mkfifo(beside / "fifo")
+    ended = here.run("grant", str(beside / "fifo"))
+    assert "it is neither a folder nor a file" in ended.err
+    assert "does not exist" in here.run("grant", "~nobody-of-this-name/x").err
     assert grants(here) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -83,7 +84,29 @@ def test_a_package_of_the_index_is_looked_into_before_it_is_installed(here):
 def test_a_package_that_does_not_exist_is_one_message(here):
     ended = here.run("plugins", "install", "-y", "pegboard-nowhere")
     assert ended.code == 4
-    assert "pegboard-nowhere" in ended.err and "Traceback" not in ended.err
+    assert "There is no package named pegboard-nowhere" in ended.err
+    assert "--allow-build" not in ended.err and "Traceback" not in ended.err
+
+
+def test_a_package_that_is_published_as_source_only_says_so_and_can_be_built(here):
+    folder = project(here.work / "source")
+    root = "pegboard_weather-3.0"
+    archive = here.work / f"{root}.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(folder, root)
+        metadata = here.work / "PKG-INFO"
+        metadata.write_text("Metadata-Version: 2.1\nName: pegboard-weather\nVersion: 3.0\n")
+        packed.add(metadata, f"{root}/PKG-INFO")
+    env = {"PIP_FIND_LINKS": str(here.work), "PIP_NO_BUILD_ISOLATION": "0", "PYTHONPATH": ""}
+    refused = here.run("plugins", "install", "-y", "pegboard-weather", env=env)
+    assert refused.code == 4
+    assert "published as source only (3.0)" in " ".join(refused.err.split())
+    assert "pegboard plugins install --allow-build pegboard-weather" in refused.err
+    other = here.run("plugins", "install", "-y", "--allow-build", "pegboard-weather>4", env=env)
+    assert "No version of pegboard-weather is >4; there are 3.0." in " ".join(other.err.split())
+    ended = here.run("plugins", "install", "-y", "--allow-build", "pegboard-weather", env=env)
+    assert ended.code == 0, ended.err
+    assert "weather 3.0 is unmanifested" in ended.out
 
 
 def test_a_newer_version_is_compared_with_the_installed_one(here):

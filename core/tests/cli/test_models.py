@@ -9,12 +9,15 @@ import tomllib
 import anyio
 import pytest
 
+from pegboard.cli.models import price_text
 from pegboard.cli.models_add import MODELS, Packaged
+from pegboard.cli.models_facts import ModelFacts
 from pegboard.cli.usage import since_time
 from pegboard.cli.usage_sums import sums, total
 from pegboard.contracts.errors import UsageError
 from pegboard.contracts.spending import Spending
 from pegboard.providers import ModelFileError, ModelFiles
+from pegboard.providers.model_settings import Price
 from pegboard.store.embedded import open_store
 from pegboard.testing.dists import built
 
@@ -101,6 +104,8 @@ def test_models_are_listed_with_who_says_what(acme) -> None:
         ("one", "gpt-5-mini"),
     ]
     assert [item["provider"] for item in found["problems"]] == ["two"]
+    assert found["default"] == {"model": "one/big", "why": "agent.provider names it"}
+    assert "one/big answers: agent.provider names it." in shown.err
     big, mini = found["models"]
     assert (big["context"], big["max_output"], big["default"]) == (64_000, 7, True)
     assert big["sources"]["context"] == "provider one"
@@ -114,6 +119,19 @@ def test_models_are_listed_with_who_says_what(acme) -> None:
     assert one == big
     assert acme.run("models", "show", "gpt-5-mini", "--json").json["model"] == mini
     assert "64,000 tokens" in acme.run("models", "show", "one/big").out
+
+
+@pytest.mark.parametrize(
+    ("price", "here", "told"),
+    [
+        (None, False, "unknown"),
+        (Price(input=0.0, output=0.0), True, "free: on this machine"),
+        (Price(input=0.0, output=0.0), False, "free"),
+        (Price(input=0.0, output=2.0), False, "$0 read, $2 written"),
+    ],
+)
+def test_a_price_of_nothing_says_why(price: Price | None, here: bool, told: str) -> None:
+    assert price_text(ModelFacts(provider="x", model="m", price=price, is_free_here=here)) == told
 
 
 def test_a_model_that_nobody_offers_is_known_by_its_family_or_assumed(here) -> None:
@@ -233,6 +251,8 @@ def test_days_are_in_order_and_the_rest_by_tokens() -> None:
     days = sums([*CALLS, old], "day", lambda item: item.cost)
     assert days == sorted(days, key=lambda item: item.name)
     assert total([old], lambda item: None).cost_text() == "unknown"
+    assert total([old], lambda item: 0.0).cost_text() == "free"
+    assert total([], lambda item: 0.0).cost_text() == "$0.0000"
     assert total([], lambda item: None).to_dict()["cost"] == 0.0
 
 

@@ -389,6 +389,20 @@ def test_a_command_that_two_plugins_bring_is_nobodys(here):
     assert "greet" not in here.run("--help").out
 
 
+def test_a_chat_command_that_nobody_gets_is_told_with_what_mends_it(here):
+    for plugin_id, word in (("greet", "hi"), ("hail", "hi"), ("aid", "help")):
+        facts = {"tool": f"{plugin_id}_hello"}
+        brings = [{"kind": "chat_command", "name": word, "facts": facts}]
+        here.plugin(plugin_id, manifest={"contributions": brings})
+    listed = here.run("plugins", "list")
+    assert "chat command /hi" in listed.out
+    both = "greet (pegboard-greet) and hail (pegboard-hail) both bring the chat command /hi"
+    own = "aid (pegboard-aid) can't have the chat command /help, which is Pegboard's own"
+    for told in (listed.out, here.run("plugins", "doctor").out):
+        assert both in told and "pegboard plugins disable hail" in told
+        assert own in told and "pegboard plugins disable aid" in told
+
+
 def test_completion_prints_a_script_and_completes_names(here):
     here.plugin("greet", manifest=GREET)
     assert "_PEGBOARD_COMPLETE" in here.run("completion", "bash").out

@@ -7,10 +7,14 @@ import asyncio
 import pytest
 
 from pegboard.contracts.caller import Caller
+from pegboard.contracts.storage import Owner
 from pegboard.contracts.turn import Incoming
 from pegboard.contracts.wire import CALLER
 from pegboard.store.database import Database
 from pegboard.store.embedded import EmbeddedStore
+from pegboard.store.plugin_storage import PluginStorage
+from pegboard.testing import FakeClock
+from pegboard.testing.dists import built
 
 ANN = "slack:ann"
 
@@ -70,3 +74,39 @@ def test_what_was_erased_leaves_the_fact_and_nothing_of_itself_in_the_audit_log(
     ]
     assert ANN not in log.out and "oaks" not in log.out
     assert told.run("audit", "verify").code == 0
+
+
+def test_what_plugins_keep_goes_without_a_host_and_who_wants_to_know_is_told(told):
+    heard = told.folder / "heard"
+
+    async def keep() -> None:
+        storage = PluginStorage("gone", told.home / "data" / "storage" / "gone", FakeClock())
+        await storage.put("notes", "a", 1, of=Owner(conversation="slack/oaks"))
+        await storage.put("notes", "b", 1, of=Owner(conversation="slack/elms"))
+        await storage.aclose()
+
+    async def kept() -> list[str]:
+        storage = PluginStorage("gone", told.home / "data" / "storage" / "gone", FakeClock())
+        try:
+            return [item.key for item in await storage.list("notes")]
+        finally:
+            await storage.aclose()
+
+    asyncio.run(keep())
+    assert told.run("sessions", "delete", "slack/oaks", "--yes").code == 0
+    assert asyncio.run(kept()) == ["b"]
+    code = f"""
+from pathlib import Path
+from pegboard import Plugin
+plugin = Plugin(summary="Listens")
+
+
+@plugin.hook(events=["conversations_erased"])
+def pegboard_event(event):
+    Path({str(heard)!r}).write_text(" ".join(event.conversations))
+"""
+    built(told.plugin("listens", code=code, manifest=None))
+    ended = told.run("sessions", "delete", "slack/elms", "--yes")
+    assert ended.code == 0, ended.err
+    assert asyncio.run(kept()) == []
+    assert heard.read_text() == "slack/elms"

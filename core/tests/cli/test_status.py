@@ -9,6 +9,7 @@ from pegboard.cli.status import duration
 from pegboard.contracts.approval import Approval
 from pegboard.contracts.turn import Incoming
 from pegboard.store.embedded import open_store
+from pegboard.testing.dists import built
 
 
 def incoming(turn: str, key: str, text: str) -> Incoming:
@@ -83,6 +84,62 @@ def test_what_needs_an_eye_is_told_without_a_host(here) -> None:
     shown = here.run("status").out
     for part in ("the text of t1", "Given up", "was it sent?", "Pay 7?", "abcd2345", "/confirm"):
         assert part in shown
+
+
+ELSEWHERE = """
+from pegboard import Plugin
+from pegboard.contracts.errors import StoreError
+from pegboard.engine import folder_backend
+
+plugin = Plugin()
+
+
+class Gone:
+    archive = None
+
+    async def open(self, settings, clock, **options):
+        raise StoreError("No server answers.", fix="start the server")
+
+    async def aclose(self):
+        pass
+
+
+@plugin.backend("elsewhere")
+def elsewhere(context, settings):
+    return folder_backend(context.data_dir)
+
+
+@plugin.backend("gone")
+def gone(context, settings):
+    return Gone()
+"""
+
+
+def test_what_another_backend_keeps_is_told_and_not_what_is_in_the_file(here) -> None:
+    built(here.plugin("elsewhere", code=ELSEWHERE, manifest=None))
+    anyio.run(fill, here.home / "data" / "plugins" / "elsewhere")
+    here.write_config('[store]\nbackend = "elsewhere"\n')
+    found = here.run("status", "--json").json["store"]
+    assert "problem" not in found, found
+    assert (found["backend"], found["size"], found["open_turns"]) == ("elsewhere", None, 2)
+    assert {item["text"] for item in found["open"]} == {"the text of t1", "the text of t4"}
+    assert [item["token"] for item in found["questions"]] == ["abcd2345"]
+    assert [item["text"] for item in found["doubtful"]] == ["was it sent?"]
+    shown = here.run("status").out
+    for part in ("elsewhere", "the text of t1", "was it sent?", "Pay 7?"):
+        assert part in shown
+    assert " MB" not in shown
+
+
+def test_a_backend_that_can_not_be_opened_is_told_with_its_fix(here) -> None:
+    built(here.plugin("elsewhere", code=ELSEWHERE, manifest=None))
+    here.write_config('[store]\nbackend = "gone"\n')
+    ended = here.run("status")
+    assert ended.code == 1
+    assert "It can't be read: No server answers." in ended.out
+    assert "start the server" in ended.out
+    told = here.run("status", "--json").json["store"]
+    assert told["problem"] == {"message": "No server answers.", "fix": "start the server"}
 
 
 @pytest.mark.parametrize(

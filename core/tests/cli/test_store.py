@@ -10,6 +10,8 @@ import pytest
 from pegboard.cli.store import _bytes
 from pegboard.contracts.turn import Incoming
 from pegboard.store.embedded import open_store
+from pegboard.store.plugin_storage import PluginStorage
+from pegboard.testing import FakeClock
 
 
 @pytest.fixture
@@ -126,3 +128,40 @@ def test_where_turns_are_kept_elsewhere_the_file_is_not_taken_for_them(filled, w
     ended = filled.run("--set", "store.backend=postgres", *words)
     assert ended.code != 0
     assert "kept by the backend 'postgres'" in ended.err
+
+
+def test_all_that_is_kept_is_copied_but_no_secret(filled):
+    home = filled.home
+    (home / "state" / "blobs" / "ab").mkdir(parents=True)
+    (home / "state" / "blobs" / "ab" / "abc").write_bytes(b"blob")
+    (home / "config").mkdir(exist_ok=True)
+    (home / "config" / "config.toml").write_text("[agent]\nmax_steps = 7\n")
+    (home / "config" / "secrets.json").write_text('{"KEY": "s3cret"}')
+
+    async def keep():
+        storage = PluginStorage("web", home / "data" / "storage" / "web", FakeClock())
+        await storage.put("notes", "a", 1)
+        await storage.aclose()
+
+    anyio.run(keep)
+    ended = filled.run("store", "backup", "--all", "copy", "--json")
+    assert ended.code == 0, ended.err
+    copy = filled.work / "copy"
+    made = ended.json
+    assert (made["databases"], made["blobs"], made["settings"]) == (2, 1, 1)
+    assert made["path"] == "copy"
+    assert (copy / "state" / "blobs" / "ab" / "abc").read_bytes() == b"blob"
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o700
+    files = [path for path in copy.rglob("*") if path.is_file()]
+    assert not any(b"s3cret" in path.read_bytes() for path in files)
+    with closing(sqlite3.connect(copy / "data" / "storage" / "web" / "documents.db")) as kept:
+        assert kept.execute("SELECT value FROM document").fetchall() == [("1",)]
+    inside = filled.run("store", "backup", "--all", str(home / "state" / "copy"))
+    assert "which is to be copied" in inside.err
+    refused = filled.run("store", "backup", "--all", "copy")
+    assert "is there already" in refused.err
+    again = filled.run("store", "backup", "--all", "copy", "--replace")
+    assert again.code == 0
+    assert "blobs 1, files of plugins 1, of settings 1" in again.out
+    assert [path.name for path in filled.work.iterdir() if path.name.startswith(".copy")] == []
+    assert "pegboard store backup --all copy" in filled.run("store", "backup", "copy").err

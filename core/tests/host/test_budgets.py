@@ -8,6 +8,7 @@ from pegboard import ChannelInfo, Plugin, RunSpec, ToolContext
 from pegboard.contracts.channel import Delivery
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.spending import Spending
+from pegboard.contracts.stream import Noticed
 from pegboard.testing import Call, Fail, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +110,19 @@ async def test_a_model_without_a_price_is_not_even_asked_once(host) -> None:
         assert await spent(world) == []
 
 
+@pytest.mark.parametrize("scope", ["run", "conversation", "day"])
+async def test_one_call_without_a_price_does_not_stop_the_models_that_have_one(host, scope) -> None:
+    model = ScriptedModel(["one"], repeat=True)
+    allowed = {"budgets.unpriced": "allow", "agent.model": "odd-1"}
+    async with host(model=model, config=allowed) as world:
+        assert (await world.ask("go")).text == "one"
+    said = {'models."dear"': {"price": {"input": 1.0, "output": 1.0}}}
+    config = {f"budgets.cost_per_{scope}": 5, "agent.model": "dear", **said}
+    async with host(model=model, config=config) as world:
+        assert (await world.ask("go on")).text == "one"
+        assert [item.cost is None for item in await spent(world)] == [True, False]
+
+
 async def test_a_fallback_without_a_price_is_not_asked_either(host) -> None:
     model = ScriptedModel([Fail("billing")], repeat=True)
     said = {'models."dear"': {"price": {"input": 1.0, "output": 1.0}}}
@@ -118,6 +132,18 @@ async def test_a_fallback_without_a_price_is_not_asked_either(host) -> None:
         error = (await world.ask("go")).error
     assert "scripted-model/odd-1 costs" in error["message"]
     assert [request.model for request in model.requests] == ["dear"]
+
+
+async def test_a_fallback_with_a_price_answers_for_a_model_without_one(host) -> None:
+    model = ScriptedModel(["one"], repeat=True)
+    said = {'models."dear"': {"price": {"input": 1.0, "output": 1.0}}}
+    config = {"budgets.cost_per_day": 5, "agent.model": "odd-1", **said}
+    config["agent.fallbacks"] = ["scripted-model/odd-2", "scripted-model/dear"]
+    async with host(model=model, config=config) as world:
+        assert (await world.ask("go")).text == "one"
+        told = [notice.text for notice in world.recorder.of(Noticed) if notice.code == "failover"]
+    assert [request.model for request in model.requests] == ["dear"]
+    assert ["odd-1 costs" in told[0], "odd-2 costs" in told[1]] == [True, True]
 
 
 async def test_a_price_that_is_given_later_counts_for_what_was_asked_before(host) -> None:

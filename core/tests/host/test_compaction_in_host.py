@@ -112,6 +112,8 @@ async def test_a_person_has_a_conversation_made_shorter(host) -> None:
         assert "There is not enough" in await say("/compact")
         for number in range(3):
             await say(f"request {number} " + "word " * 350)
+        (kept,) = await running.host.parts.store.conversations()
+        assert kept.title.startswith("request 0 word")  # and not the command
         assert "was made shorter" in await say("/compact")
         await say("What colour?")
         assert "They paint a boat." in asked(model, 4)

@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pegboard.store.fatal_calls import FILE_NAME, FatalCalls
+from pegboard.turns.handler import GIVEN_UP
 
 PROGRAM = Path(__file__).with_name("killed_host.py")
 ANSWERS = ["one: paid", "two: paid", "three: paid"]
@@ -33,7 +37,7 @@ class Killed:
             timeout=60,
             check=False,
         )
-        if ran.returncode == -signal.SIGKILL:
+        if ran.returncode in (-signal.SIGKILL, int(environment.get("EXIT", -1))):
             return None
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)
@@ -139,3 +143,20 @@ def test_a_turn_that_kills_its_host_each_time_is_given_up_and_the_others_answere
     assert killed.sent[0] == "one: paid"
     assert killed.sent[1].startswith("I could not finish this request")
     assert killed.sent[2:] == ["three: paid"]
+
+
+def test_a_tool_that_ends_the_host_each_time_is_named_to_its_person_and_afterwards(
+    killed: Killed,
+) -> None:
+    ends = {"DIE_IN": "look two", "EXIT": "70"}
+    for _ in range(3):
+        assert killed.run(**ends) is None
+    ended = killed.run(**ends)
+    assert ended is not None, "it is not run a fourth time"
+    # `said` has nothing of the given-up one: what ended its hosts may be the request itself
+    assert killed.did("look two") == [f"look two {number}" for number in (1, 2, 3)]
+    told = f"{GIVEN_UP} The last thing it ran was look."
+    assert killed.sent == [ANSWERS[0], told, ANSWERS[2]]
+    (file,) = killed.folder.rglob(FILE_NAME)
+    fatal = FatalCalls(file.parent).recent(time.time())
+    assert [(call.tool, call.attempt) for call in fatal] == [("shop:look", n) for n in (1, 2, 3)]

@@ -89,7 +89,8 @@ async def test_nothing_that_answers_is_one_message_with_the_next_step(tmp_path: 
     async with open_host(options) as opened:
         with pytest.raises(NoProviderError) as caught:
             await opened._parts.models.route()
-    assert caught.value.fix == "pip install pegboard-provider-offline"
+    assert caught.value.message == "No model provider is installed."
+    assert caught.value.fix == "pip install pegboard-standard"
 
 
 def needing_keys(tmp_path: Path) -> dict[str, Plugin]:
@@ -165,14 +166,30 @@ async def test_a_provider_that_is_chosen_by_name_is_not_replaced_for_want_of_its
     assert (outcome.error or {})["fix"] == "pegboard secret set alpha_key"
 
 
-async def test_where_there_is_no_other_the_key_that_is_missing_is_named(
+async def test_where_nobody_can_answer_all_ways_to_a_model_are_named(
     host: HostFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.syspath_prepend(tmp_path)
     inline = {"of-alpha": needing_keys(tmp_path)["of-alpha"]}
     async with host(inline=inline) as world:
         outcome = await world.ask("who are you?")
-    assert "alpha_key, which is not set" in (outcome.error or {})["message"]
+    error = outcome.error or {}
+    assert error["code"] == "no_provider"
+    assert error["message"] == "No model answers here: alpha lacks its key."
+    lines = error["fix"].splitlines()
+    for place, part in enumerate(
+        ("pegboard config set providers.home", "smollm2", "export ALPHA_KEY=...", "no model"), 1
+    ):
+        assert part in lines[place]
+
+
+async def test_what_was_only_installed_does_not_take_over_unsaid(host: HostFactory):
+    async with host(inline=providers("beta", "gamma", "offline")) as world:
+        assert await told(world) == [
+            "beta answers, because it is installed and needs no key, and its name comes before "
+            "gamma. To choose for good: pegboard config set agent.provider beta"
+        ]
+        assert await told(world) == []
 
 
 async def test_a_file_of_secrets_that_is_broken_chooses_nobody(

@@ -20,6 +20,9 @@ class Admin:
         self.done = 0
         self._error = error
 
+    async def erase_elsewhere(self) -> None:
+        """There is nothing elsewhere."""
+
     async def prune(self, retention: Retention) -> Pruned:
         self.done += 1
         if self._error is not None:

@@ -207,6 +207,9 @@ async def test_grants_are_read_only_unless_they_say_more(host: HostFactory, tmp_
         {"path": "~/notes"},
     ]
     async with host(inline=inline(strict), config={"sandbox.grants": grants}) as world:
+        paths = world.host.config.paths
+        # as a host that stays leaves it, whose state folder has too long a path for a socket
+        (paths.state / "control.path").write_text(f"{tmp_path}/short/control.sock\n")
         await opened(world)
         (found,) = strict.opened
         folder = world.host.workspace
@@ -216,8 +219,8 @@ async def test_grants_are_read_only_unless_they_say_more(host: HostFactory, tmp_
             (folder / "beside", "ro"),
             (Path.home() / "notes", "ro"),
         ]
-        paths = world.host.config.paths
         assert {paths.config, paths.state, paths.data, paths.cache} <= set(found.spec.protected)
+        assert tmp_path / "short" in found.spec.protected
 
 
 async def test_a_grant_in_the_home_of_nobody_opens_no_sandbox_without_it(host: HostFactory):

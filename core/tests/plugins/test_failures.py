@@ -111,6 +111,13 @@ def test_a_crash_counts_more_than_an_earlier_failure(paths, store):
     assert store.read()["web"].crashed
 
 
+def test_a_failure_after_a_crash_counts_more(paths, store):
+    die(paths, "os._exit(0)")
+    store.record("web", "pegboard-web", "1.0", "import", "x", stamp="new")
+    failure = store.read()["web"]
+    assert (failure.crashed, failure.stamp) == (False, "new")
+
+
 def test_a_number_that_another_process_has_now_does_not_hide_a_crash(paths, store):
     with store.marked("web", "pegboard-web", "1.0"):
         (file,) = store_files(store)
@@ -142,7 +149,7 @@ def test_a_damaged_file_stops_nobody(paths, store, content):
     store.record("web", "pegboard-web", "1.0", "import", "x")
     (file,) = store_files(store)
     file.write_bytes(content)
-    assert store.read().get("web") in (None, ("5", "", "", "", False, 0.0, "", ""))
+    assert store.read().get("web") in (None, ("5", "", "", "", False, 0.0, "", "", ""))
 
 
 def test_ids_that_are_paths_stay_in_the_folder(paths, store):

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pegboard.contracts.errors import UsageError
-from pegboard.plugins.discovery.inspect import Inspection, diff, inspect
+from pegboard.plugins.discovery.changes import diff
+from pegboard.plugins.discovery.inspect import Inspection, inspect
 
 TRAP = "raise SystemExit('inspection ran the code')\n"
 MANIFEST: dict[str, Any] = {

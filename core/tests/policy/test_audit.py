@@ -37,6 +37,7 @@ def test_an_event_holds_facts_of_the_caller_and_no_content():
         "call": "c",
         "count": 1,
         "since": None,
+        "subject": "",
     }
     content = {"arguments", "result", "message", "reason", "question", "text"}
     assert content.isdisjoint(item.name for item in fields(AuditEvent))

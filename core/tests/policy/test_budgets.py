@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.policy.budgets import BudgetSettings, Used, spent_out, unpriced
+from pegboard.policy.budgets import BudgetSettings, Used, last_asked, spent_out, unpriced
 
 
 def used(*calls: tuple[int, float | None]) -> list[Used]:
@@ -44,13 +44,14 @@ def used(*calls: tuple[int, float | None]) -> list[Used]:
             "The budget of 24 hours is used up: $1.00 ($1.25 used).",
             "pegboard config set budgets.cost_per_day 3",
         ),
+        ({"cost_per_conversation": 1}, "conversation", [(5, 0.1), (5, None)], None, None),
         (
-            {"cost_per_conversation": 1},
-            "conversation",
-            [(5, 0.1), (5, None)],
-            "budgets.cost_per_conversation can't be held: nobody says what the model acme/m costs.",
-            "pegboard config set 'models.\"acme/m\".price' '{input = 1.0, output = 4.0}', in "
-            "dollars for a million tokens; or: pegboard config set budgets.unpriced allow",
+            {"cost_per_day": 1},
+            "day",
+            [(5, None), (5, 1.0), (5, None), (0, None)],
+            "The budget of 24 hours is used up: $1.00 ($1.00 used, not counting 2 of unknown "
+            "price).",
+            "pegboard config set budgets.cost_per_day 2",
         ),
         ({"cost_per_run": 1}, "run", [(0, None)], None, None),
         ({"cost_per_run": 1, "unpriced": "allow"}, "run", [(5, None)], None, None),
@@ -98,15 +99,33 @@ def test_only_a_budget_of_money_refuses_a_model_without_a_price(
 ) -> None:
     found = unpriced(BudgetSettings.from_settings(settings), "acme", "m", disclosed=True)
     assert (found and found.details["budget"]) == key
-    assert found is None or "acme/m" in found.message
+    assert found is None or (
+        found.message == f"{key} can't be held: nobody says what the model acme/m costs."
+    )
+    assert found is None or "budgets.unpriced allow" in str(found.fix)
 
 
-@pytest.mark.parametrize("calls", [[(500, 7.0)], [(5, None)]])
-def test_a_guest_reads_neither_amounts_nor_settings(
-    calls: list[tuple[int, float | None]],
-) -> None:
+def test_a_server_of_this_machine_may_run_the_model_itself_and_that_is_one_line() -> None:
+    settings = BudgetSettings(cost_per_day=5.0)
+    found = unpriced(settings, "near", "m", disclosed=True, may_be_free=True)
+    assert found is not None and found.fix is not None
+    free = "pegboard config set 'models.\"near/m\".price' '{input = 0, output = 0}'"
+    assert found.fix.startswith(f"where it runs on this machine: {free}; else: ")
+
+
+def test_a_guest_reads_neither_amounts_nor_settings() -> None:
     settings = BudgetSettings(tokens_per_run=100, cost_per_run=1.0)
-    error = spent_out(settings, "run", used(*calls), disclosed=False)
-    assert error is not None
-    assert error.fix is None
-    assert not any(character.isdigit() or character == "$" for character in error.message)
+    for error in (
+        spent_out(settings, "run", used((500, 7.0)), disclosed=False),
+        spent_out(settings, "run", used((5, 1.0), (5, None)), disclosed=False),
+        unpriced(settings, "acme", "m1", disclosed=False, may_be_free=True),
+    ):
+        assert error is not None
+        assert error.fix is None
+        assert not any(character.isdigit() or character == "$" for character in error.message)
+
+
+def test_who_chooses_the_model_itself_is_judged_by_what_answered_last() -> None:
+    calls = [Used("acme", "a", 5, 0.1), Used("acme", "b", 5, None), Used("acme", "", 0, None)]
+    assert last_asked([*calls, Used("other", "c", 5, 0.1)], "acme") == calls[1]
+    assert last_asked(calls, "nobody") is None

@@ -133,6 +133,18 @@ def test_a_path_is_matched_as_the_place_that_it_names(pattern, written, place, a
         assert (decides(found, {"a": written}, access=access) == 0) is expected
 
 
+def test_a_path_behind_a_link_is_matched_as_both_places():
+    access = (Access("read", "/ws/public/x", "a", leads_to="/ws/private/x"),)
+    written = {"a": "public/x"}
+    for pattern in ("public/*", "private/*", "/ws/private/*"):
+        deny = rules({"action": "deny", "arguments": {"a": pattern}})
+        assert decides(deny, written, access=access) == 0, pattern
+        allow = rules({"action": "allow", "arguments": {"a": pattern}})
+        assert decides(allow, written, access=access) is None, pattern
+    both = rules({"action": "allow", "arguments": {"a": ["public/*", "private/*"]}})
+    assert decides(both, written, access=access) == 0
+
+
 def test_a_path_that_is_not_looked_up_is_a_text():
     found = rules({"action": "allow", "arguments": {"a": "docs/*"}})
     assert decides(found, {"a": "docs/x"}, access=(Access("read", "", "a"),)) == 0

@@ -255,6 +255,7 @@ async def test_a_person_is_erased_with_all_that_was_theirs(told) -> None:
     assert (erased.conversations, erased.turns, erased.spendings) == (2, 2, 2)
     assert erased.blobs == {BLOB}
     assert await told.exported(ANN) == []
+    await told.archive.settle(await told.archive.erasures(), now=1.0)
     left = await told.everything()
     assert "Ann" not in left
     assert "oaks" not in left
@@ -291,6 +292,36 @@ async def test_where_others_wrote_too_only_their_turns_go(told) -> None:
     assert "Ann" not in await told.everything()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "title"),
+    [
+        ((ANN, "my oaks"), (BOB, "your  elms"), "your elms"),  # it came from who is erased
+        ((BOB, "your elms"), (ANN, "my oaks"), "your elms"),  # it did not
+        ((ANN, "my oaks"), (BOB, "  "), ""),  # nothing that is left gives one
+        ((ANN, "/ultra my oaks"), (BOB, "your elms"), "your elms"),
+    ],
+)
+async def test_a_conversation_of_several_loses_its_title_only_with_who_gave_it(
+    told, first, second, title
+) -> None:
+    for sender, text in (first, second):
+        await told.say(sender, text)
+    await told.archive.erase_person(ANN)
+    assert [item.title for item in await told.store.conversations()] == [title]
+
+
+async def test_a_copy_loses_the_title_that_an_erased_person_gave_it(told) -> None:
+    await told.say(ANN, "my oaks")
+    await told.say(BOB, "your elms")
+    copy = Conversation(key="chat/9", channel="chat", chat="9", title="my oaks", created_at=1.0)
+    assert await told.store.fork("chat/1", copy)
+    own = Conversation(key="chat/8", channel="chat", chat="8", title="trees", created_at=1.0)
+    assert await told.store.fork("chat/1", own)
+    await told.archive.erase_person(ANN)
+    titles = {item.key: item.title for item in await told.store.conversations()}
+    assert titles == {"chat/1": "your elms", "chat/9": "your elms", "chat/8": "trees"}
+
+
 async def test_a_copy_of_what_an_erased_person_said_goes_as_well(told) -> None:
     await told.say(ANN, "my name is Ann")
     copy = Conversation(key="chat/9", channel="chat", chat="9", title="my name", created_at=1.0)
@@ -315,6 +346,7 @@ async def test_a_word_that_an_erased_person_gave_loses_their_name(told) -> None:
     assert await told.store.answer("chat/1", "T1", agreed=True, grain="once", by=ANN, now=101.0)
     assert await told.kinds(ANN) == ["answered"]
     await told.archive.erase_person(ANN)
+    await told.archive.settle(await told.archive.erasures(), now=1.0)
     assert ANN not in await told.everything()
 
 

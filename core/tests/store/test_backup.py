@@ -121,6 +121,7 @@ async def test_the_numbers_of_a_store(store, make):
         "audit": 0,
         "call": 0,
         "conversation": 4,
+        "erasure": 0,
         "inbox": 4,
         "message": 0,
         "outbox": 1,

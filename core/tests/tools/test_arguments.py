@@ -26,6 +26,9 @@ SCHEMA = {
         "m": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
         "ol": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
         "e": {"enum": ["alpha", "beta"]},
+        "w": {
+            "anyOf": [{"enum": ["cherry_pick", "head", "ls_files", "ls-files"]}, {"type": "null"}]
+        },
         "r": {"$ref": "#/$defs/Point"},
         "a": {"allOf": [{"$ref": "#/$defs/My%20Count"}]},
     },
@@ -67,6 +70,11 @@ def check(raw, spec=SPEC, **options):
         ({"n": "12345678901234567890"}, {"n": 12345678901234567890}),
         ({"a": "3"}, {"a": 3}),
         ({"l": "7"}, {"l": [7]}),
+        ({"e": "ALPHA"}, {"e": "alpha"}),
+        ({"w": "cherry-pick"}, {"w": "cherry_pick"}),
+        ({"w": " Cherry Pick"}, {"w": "cherry_pick"}),
+        ({"w": "cherryPick"}, {"w": "cherry_pick"}),
+        ({"w": "HEAD"}, {"w": "head"}),
     ],
 )
 def test_a_near_miss_is_put_right_and_recorded(given, repaired):
@@ -95,7 +103,9 @@ def test_a_near_miss_is_put_right_and_recorded(given, repaired):
         {"l": None},
         {"x": "1e3000"},
         {"zz": 1},
-        {"e": "ALPHA"},
+        {"e": "alphabet"},
+        {"w": "cherrypick"},
+        {"w": "LS-files"},
         {"x": "1e999"},
         {"l": ""},
         {"l": "null"},
@@ -470,6 +480,63 @@ def test_two_names_with_two_values_are_an_error():
     errors = check({"path": "a", "file_path": "b"}, ALIASED).errors
     assert len(errors) == 1
     assert "file_path" in errors[0]
+
+
+TURNED = ToolSpec(
+    name="t",
+    parameters={
+        "type": "object",
+        "properties": {
+            "ignore_case": {"type": "boolean"},
+            "edits": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"old": {"type": "string"}},
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "additionalProperties": False,
+    },
+    argument_aliases={"case_sensitive": "!ignore_case", "-n": "", "edits[].why": ""},
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "repairs"),
+    [
+        ({"case_sensitive": True}, {"ignore_case": False}, ["case_sensitive -> not ignore_case"]),
+        ({"case_sensitive": "False"}, {"ignore_case": True}, ["case_sensitive -> not ignore_case"]),
+        (
+            {"case_sensitive": False, "ignore_case": True},
+            {"ignore_case": True},
+            ["case_sensitive -> not ignore_case"],
+        ),
+        ({"-n": {"any": "thing"}}, {}, ["-n -> left out"]),
+        (
+            {"edits": [{"old": "x", "why": "y"}]},
+            {"edits": [{"old": "x"}]},
+            ["edits[0].why -> left out"],
+        ),
+    ],
+)
+def test_an_argument_is_turned_round_or_left_out_and_told(given, arguments, repairs):
+    checked = check(given, TURNED)
+    assert (checked.arguments, list(checked.repairs)) == (arguments, repairs)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"case_sensitive": True, "ignore_case": True},
+        {"case_sensitive": ["true"]},
+        {"case_sensitive": 1},
+        {"why": "y"},
+    ],
+)
+def test_what_can_not_be_turned_round_is_an_error(given):
+    assert check(given, TURNED).errors
 
 
 def test_arguments_that_fit_keep_their_names():

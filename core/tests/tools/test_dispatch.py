@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from pegboard.contracts.approval import subject_of
+from pegboard.contracts.argument import Arg
 from pegboard.contracts.caller import ToolFilter
 from pegboard.contracts.effects import EffectsBy
 from pegboard.contracts.result import Suspend, ToolResult
-from pegboard.contracts.tool import Arg
 from pegboard.contracts.verdict import Ask, Deny
 from pegboard.plugins.running import guard_stdout
 from pegboard.policy.rules import read_rules
@@ -650,6 +650,29 @@ async def test_a_path_is_judged_as_the_place_that_it_names(world, tmp_path):
     for path in ("secret/a", "./x/../secret/a", str(tmp_path / "secret" / "a")):
         assert (await world.call("look", {"path": path})).error.code == "denied"
     assert (await world.call("look", {"path": "secretary/a"})).error is None
+
+
+async def test_a_rule_holds_for_where_a_link_leads(world, tmp_path):
+    @world.add
+    async def look(path: Annotated[str, Arg(access="read")]) -> str:
+        """Look."""
+        return path
+
+    for name in ("private", "public"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "public/folder").symlink_to("../private")
+    (tmp_path / "public/file").symlink_to(tmp_path / "private/a")
+    (tmp_path / "public/loop").symlink_to("loop")
+    deny = {"action": "deny", "arguments": {"path": "private/*"}}
+    world.dispatcher.policy = ruled(deny)
+    for path in ("public/file", "public/folder/a", "public/folder/new/one"):
+        assert (await world.call("look", {"path": path})).error.code == "denied", path
+    for path in ("public/a", "public/loop", "x" * 300):
+        assert (await world.call("look", {"path": path})).error is None, path
+    allow = {"action": "allow", "arguments": {"path": "public/*"}}
+    world.dispatcher.policy = ruled(allow, {"action": "deny"})
+    assert (await world.call("look", {"path": "public/a"})).error is None
+    assert (await world.call("look", {"path": "public/file"})).error.code == "denied"
 
 
 async def test_a_rule_and_a_guard_ask_one_question_that_can_not_be_answered_for_good(

@@ -6,10 +6,10 @@ from typing import Annotated
 import anyio
 import pytest
 
+from pegboard.contracts.argument import Arg
 from pegboard.contracts.effects import Access
 from pegboard.contracts.message import ToolCall
 from pegboard.contracts.result import Suspend
-from pegboard.contracts.tool import Arg
 from pegboard.tools.footprint import conflict, footprint
 from pegboard.tools.parallel import StepRunner
 

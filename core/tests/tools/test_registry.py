@@ -9,7 +9,7 @@ from pegboard.plugins.decision.state import PluginRecord, State
 from pegboard.plugins.declaration import tool
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.discovery.scan import FoundPlugin
-from pegboard.policy.snapshot import OPEN_POLICY
+from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 from pegboard.tools.function_tool import FunctionTool
 from pegboard.tools.registry import Registry
 
@@ -159,6 +159,33 @@ def test_tools_of_usable_plugins_come_from_their_manifests(world):
     assert world.activated == []
 
 
+OFF = {
+    State.DISABLED: ("plugins.disabled names it", "pegboard plugins enable files"),
+    State.FAILED: ("it can't be imported", None),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("state", OFF)
+@pytest.mark.parametrize("name", ["look", "files:look", "files__look", "see"])
+async def test_the_owner_is_told_of_a_plugin_that_is_off_and_nobody_else(world, guest, name, state):
+    reason, fix = OFF[state]
+    off = record("files", statement("look", aliases=("see",)), state=state)
+    off = off._replace(reason=reason, fix=fix)
+    world.dispatcher.policy = PolicySnapshot(guest_tools=frozenset({"look"}))  # open to guests
+    others = guest, world.caller.narrow(tools=["echo"]), world.caller.narrow(classes=["exec"])
+    absent = [await world.call(name, caller=caller) for caller in others]
+    world.registry.load([off])
+    told = (await world.call(name)).error
+    assert told.code == "not_found"
+    assert told.message == f"Tool '{name}' not found: its plugin files is {state}: {reason}."
+    assert told.fix == (fix or "Run: pegboard plugins why files")
+    hidden = [await world.call(name, caller=caller) for caller in others]
+    assert [result.to_dict() for result in hidden] == [result.to_dict() for result in absent]
+    world.registry.load([off._replace(state=State.READY)])
+    assert world.registry.unusable(name) is None
+
+
 def test_a_rescan_takes_tools_away_and_adds_them(world, plain):
     world.add_core()
     world.registry.load([record("a", statement("one")), record("b", statement("two"))])
@@ -237,7 +264,7 @@ async def test_what_is_neither_a_marked_function_nor_a_tool_is_refused(world, pl
     [
         {"name": "core:tool_search"},
         {"name": "x>>>\n<<<end"},
-        {"name": "Upper"},
+        {"name": "_under"},
         {"name": ""},
         {"name": "x" * 65},
         {"name": "fine", "aliases": ("core:tool_call",)},

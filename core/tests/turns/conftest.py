@@ -172,6 +172,7 @@ class Bench:
             store=self.store,
             engine=self.engine,
             prepare=self.prepare,
+            prepare_call=self.prepare,
             journal=self.journal,
             hooks=self.hooks,
             clock=self.clock,

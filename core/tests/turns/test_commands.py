@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
         ("", None),
     ],
 )
-async def test_only_known_words_are_commands(bench, text: str, command) -> None:
-    assert bench.runner.commands.parse(text) == command
+async def test_only_known_words_are_commands(bench, owner, text: str, command) -> None:
+    assert bench.runner.commands.parse(text, owner) == command
 
 
 def says(bench, live_channel):
@@ -94,8 +94,8 @@ async def test_new_forgets_the_conversation(bench, say) -> None:
     assert len(bench.model.requests[1].messages) == 3
 
 
-async def test_no_command_asks_the_model(bench, say) -> None:
-    for command in bench.runner.commands:
+async def test_no_command_asks_the_model(bench, say, owner) -> None:
+    for command in bench.runner.commands.of(owner):
         if command.name != "background":
             await say(f"/{command.name}")
     assert bench.model.requests == []

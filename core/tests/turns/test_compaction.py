@@ -412,7 +412,7 @@ async def test_the_chat_command_is_a_turn_of_its_conversation(talk: Talk) -> Non
         conversation=Here(),  # type: ignore[arg-type]
     )
     commands = ChatCommands([command])
-    written = commands.parse("/compact")
+    written = commands.parse("/compact", call.caller)
     assert written is not None
     said = await commands.run(written, call.caller, call.message, call.conversation)
     assert said == compaction.DONE
@@ -425,7 +425,7 @@ async def test_a_guest_can_not_have_a_conversation_summarised(talk: Talk) -> Non
 
     command = CompactCommand(compactor=talk.compactor, route=route, changed=lambda key: None)
     commands = ChatCommands([command])
-    written = commands.parse("/compact")
+    written = commands.parse("/compact", Caller())
     assert written is not None
     message = InboundMessage(channel="chat", chat="1", sender="ann", text="/compact")
     said = await commands.run(written, Caller(), message, None)  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def test_when_one_call_of_two_failed_the_exit_code_is_0(pegboard) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("/ecko text=x", "Nearest: /echo"),
+        ("/ecko text=x", "The nearest are: echo"),
         ("/echo x", "Write it like this: /echo text=x"),
         ('/echo {"text": ', "Line 1, column"),
         ("/echo text=x more=y", "more"),

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from pegboard.agent import sentences
+from pegboard.agent.additions import only_added
+from pegboard.agent.news import can_carry, with_news
 from pegboard.agent.repetition import RepetitionGuard
 from pegboard.agent.setup import LoopResult, LoopSetup, Successor
 from pegboard.agent.step import StepCalls, refused
@@ -15,6 +17,7 @@ from pegboard.contracts.approval import Suspended
 from pegboard.contracts.errors import BudgetError
 from pegboard.contracts.journal import Answered
 from pegboard.contracts.message import CallResult, Message
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.provider import (
     ChatRequest,
     Done,
@@ -94,15 +97,61 @@ class _Loop:
             answer = await journal.answered(step)
             if answer is not None:
                 return await self._again(answer)
-        request, done = await self._answered(step)
+        news = await self._due(step)
+        request, done = await self._told(step, news)
         self._state = done.state
         self._progress.add(done.usage)
         if journal is not None:
-            answer = Answered(done=done, hop=self._session.hop.name, model=self._session.model)
+            hop, model = self._session.hop.name, self._session.model
+            answer = Answered(done=done, hop=hop, model=model, news=news)
             await journal.done(step, answer, request=request, results=self._results)
             self._results = {}
+        await self._forget(news)
         await self._setup.emit(UsageReported(usage=done.usage.to_dict()))
         return done
+
+    async def _due(self, step: int) -> tuple[NewsItem, ...]:
+        """Return what the model is told now; nothing in the middle of what it says."""
+        last = (self._progress.messages or self._base)[-1]
+        if self._setup.news is None or not can_carry(last):
+            return ()
+        return tuple(await self._setup.news.due(step))
+
+    async def _forget(self, news: Sequence[NewsItem]) -> None:
+        if self._setup.news is not None and news:
+            await self._setup.news.told(news)
+
+    async def _told(self, step: int, news: tuple[NewsItem, ...]) -> tuple[ChatRequest, Done]:
+        """Ask with the news; where there is no answer they were not told."""
+        before = self._tell(news)
+        try:
+            return await self._answered(step)
+        except BaseException:
+            self._untell(before)
+            raise
+
+    def _tell(self, news: tuple[NewsItem, ...]) -> tuple[Message, Message] | None:
+        """Add news to what the model reads next; return that message as it was and as it is."""
+        if not news:
+            return None
+        messages = self._progress.messages
+        if messages:
+            before, messages[-1] = messages[-1], with_news(messages[-1], news)
+            return before, messages[-1]
+        *others, before = self._base
+        self._base = (*others, with_news(before, news))
+        self._progress.opening = news
+        return before, self._base[-1]
+
+    def _untell(self, changed: tuple[Message, Message] | None) -> None:
+        if changed is None:
+            return
+        before, after = changed
+        messages = self._progress.messages
+        if messages and messages[-1] is after:
+            messages[-1] = before
+        elif not messages:
+            self._progress.opening = ()
 
     async def _answered(self, step: int) -> tuple[ChatRequest, Done]:
         """Ask, and where a provider refuses for the length ask again with less."""
@@ -164,6 +213,8 @@ class _Loop:
         reported when they were spent, so no `UsageReported` tells of them again.
         """
         done = answer.done
+        self._tell(answer.news)
+        await self._forget(answer.news)
         calls = [call.id for call in done.calls]
         same = await self._session.resume(answer.hop, answer.model, calls)
         self._state = done.state if same else None
@@ -186,7 +237,7 @@ class _Loop:
         if setup.prepare is None:
             return request
         changed = await setup.prepare(request, step)
-        if changed.messages != request.messages:
+        if not only_added(request.messages, changed.messages):
             # the provider's own record says what the messages said before they were changed
             changed = replace(changed, state=None)
         return changed
@@ -246,7 +297,8 @@ class _Loop:
             effort=successor.effort,
             digests=successor.digests,
         )
-        self._base = paired(successor.messages)
+        *others, answered = paired(successor.messages)
+        self._base = (*others, with_news(answered, self._progress.opening))
         self._added, self._state = frozenset(), None
         self._session = self._opened()
 

@@ -16,6 +16,7 @@ from pegboard.contracts.caller import Caller
 from pegboard.contracts.errors import UsageError
 from pegboard.contracts.journal import Answered
 from pegboard.contracts.message import InboundMessage, Message, OutboundMessage
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.wire import CALLER, DONE, INBOUND, MESSAGE, OUTBOUND, TOOL_RESULT, WireError
 
@@ -207,7 +208,7 @@ def _step_form(step: RecordedStep, before: tuple[Message | None, ...]) -> dict[s
                 break
             kept += 1
         asked = {"kept": kept, "messages": _message_forms(step.asked[kept:])}
-    return {
+    form = {
         "began": step.began,
         "ended": step.ended,
         "hop": step.answer.hop,
@@ -217,6 +218,9 @@ def _step_form(step: RecordedStep, before: tuple[Message | None, ...]) -> dict[s
         "answer": DONE.write(step.answer.done),
         "calls": [_call_form(call) for call in step.calls],
     }
+    if step.answer.news:
+        form["news"] = [{"id": item.id, "text": item.text} for item in step.answer.news]
+    return form
 
 
 def _step(form: Mapping[str, Any], before: tuple[Message | None, ...]) -> RecordedStep:
@@ -224,8 +228,9 @@ def _step(form: Mapping[str, Any], before: tuple[Message | None, ...]) -> Record
     if asked is not None:
         asked = (*before[: asked["kept"]], *_messages(asked["messages"]))
     done = DONE.read(form["answer"])
+    news = tuple(NewsItem(**item) for item in form.get("news", ()))
     return RecordedStep(
-        answer=Answered(done=done, hop=form["hop"], model=form["model"]),
+        answer=Answered(done=done, hop=form["hop"], model=form["model"], news=news),
         asked=asked,
         tools=tuple(form["tools"]),
         calls=tuple(_call(item) for item in form["calls"]),

@@ -12,6 +12,7 @@ from pegboard.agent.recording import RecordedCall, RecordedStep, Recording
 from pegboard.agent.setup import LoopResult, LoopSetup, Watch
 from pegboard.contracts.channel import Emit
 from pegboard.contracts.message import Message, ToolCall, summary
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.provider import (
     ChatRequest,
     ModelCaps,
@@ -131,6 +132,7 @@ async def replay(
         clock=player.clock,
         run=recording.turn,
         max_steps=recording.max_steps,
+        news=player,
     )
     start = [UNKNOWN if message is None else message for message in recording.start]
     try:
@@ -184,6 +186,14 @@ class _Player:
             yield ToolCallDelta(index, call.arguments)
         self.clock.move(step.ended)
         yield replace(done, state=None)
+
+    async def due(self, step: int) -> Sequence[NewsItem]:
+        """Return what the model was told then; the messages before the first step hold theirs."""
+        steps = self._recording.steps
+        return steps[step - 1].answer.news if 1 < step <= len(steps) else ()
+
+    async def told(self, items: Sequence[NewsItem]) -> None:
+        """Do nothing."""
 
     async def declare(self, added: frozenset[str]) -> Sequence[ToolDeclaration]:
         """Return the tools that were declared at the next step."""

@@ -13,6 +13,7 @@ from pegboard.contracts.channel import Emit
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.journal import ModelJournal
 from pegboard.contracts.message import Message, ToolCall
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.provider import NO_USAGE, ChatRequest, ToolDeclaration, Usage
 from pegboard.contracts.result import Handoff, Suspend, ToolResult
 from pegboard.providers.hop import Admit, OnAttempt
@@ -56,6 +57,18 @@ class DispatchStep(Protocol):
         ...
 
 
+class StepNews(Protocol):
+    """What happened beside a run, for its model."""
+
+    async def due(self, step: int) -> Sequence[NewsItem]:
+        """Return what the model is to be told before a step, oldest first; never raises."""
+        ...
+
+    async def told(self, items: Sequence[NewsItem]) -> None:
+        """Forget what it was told; also what was forgotten before. Never raises."""
+        ...
+
+
 @dataclass(slots=True)
 class Progress:
     """How far a run has come; readable at any time, also after it was cancelled.
@@ -67,6 +80,7 @@ class Progress:
         context_tokens: Tokens of the last request and its answer; 0 = not known.
         tool_calls: Calls that were begun.
         tool_failures: Those that reported an error.
+        opening: What the model was told beside the message that the run answers.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -75,6 +89,7 @@ class Progress:
     context_tokens: int = 0
     tool_calls: int = 0
     tool_failures: int = 0
+    opening: tuple[NewsItem, ...] = ()
 
     def add(self, usage: Usage) -> None:
         """Count the tokens of a request and its answer."""
@@ -111,18 +126,35 @@ HandOver = Callable[[Handoff], Awaitable[Successor]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSetup:
-    """One run of the loop.
+class CallSetup:
+    """What the calls of a step need.
+
+    Args:
+        dispatch_step: Runs them.
+        emit: Takes the events of the run; must not raise.
+        clock: Time.
+        approve: Asks a person, or None when nobody is there; then what needs a word is denied.
+        hand_over: Lets another agent go on with the run; None = nobody else may.
+        progress: Where the run writes how far it came.
+    """
+
+    dispatch_step: DispatchStep
+    emit: Emit
+    clock: Clock
+    approve: Approve | None = None
+    hand_over: HandOver | None = None
+    progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopSetup(CallSetup):
+    """One run of the loop: what its calls need, and the rest.
 
     Args:
         route: Who is asked.
-        dispatch_step: Runs the calls of a step.
         declare: Returns the tools to declare.
-        emit: Takes the events of the run; must not raise.
-        clock: Time.
         run: Id of the run, part of each request's idempotency key.
         max_steps: Model calls at most.
-        approve: Asks a person, or None when nobody is there; then what needs a word is denied.
         prepare: Lets hooks change a request, or None.
         on_attempt: Called after every request to a provider, or None.
         admit: Called before every request to a provider, or None; raises `BudgetError`.
@@ -131,19 +163,14 @@ class LoopSetup:
             again.
         digests: Shortens older results when the run comes near the window, or None.
         blobs: Where images and files of messages are, for providers that take them, or None.
-        hand_over: Lets another agent go on with the run; None = nobody else may.
         retracts: True when nobody sees the text as it comes, or it can be taken back.
-        progress: Where the run writes how far it came.
+        news: What happened beside the run, or None when nobody tells.
     """
 
     route: Route
-    dispatch_step: DispatchStep
     declare: Declare
-    emit: Emit
-    clock: Clock
     run: str = ""
     max_steps: int = DEFAULT_MAX_STEPS
-    approve: Approve | None = None
     prepare: PrepareRequest | None = None
     on_attempt: OnAttempt | None = None
     admit: Admit | None = None
@@ -151,9 +178,8 @@ class LoopSetup:
     journal: ModelJournal | None = None
     digests: RunDigests | None = None
     blobs: Blobs | None = None
-    hand_over: HandOver | None = None
     retracts: bool = False
-    progress: Progress = field(default_factory=Progress)
+    news: StepNews | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

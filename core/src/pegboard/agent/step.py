@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import anyio
 
-from pegboard.agent.setup import LoopSetup, Successor
+from pegboard.agent.setup import CallSetup, Successor
 from pegboard.contracts import json_text
 from pegboard.contracts.approval import Answer, Suspended
 from pegboard.contracts.errors import PegboardError
@@ -42,7 +42,7 @@ class StepCalls:
         successor: The agent that goes on after the step, or None.
     """
 
-    def __init__(self, setup: LoopSetup, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, setup: CallSetup, calls: Sequence[ToolCall]) -> None:
         self.results: dict[str, ToolResult] = {}
         self.successor: Successor | None = None
         self._hands_over = False

@@ -66,7 +66,7 @@ def list_command(
         output.json({"events": [record.to_dict() for record in found]})
     elif found:
         output.table(
-            ["TIME", "KIND", "OUTCOME", "TOOL", "RULE", "CALLER", "TIMES"],
+            ["TIME", "KIND", "OUTCOME", "TOOL", "RULE", "WHAT", "CALLER", "TIMES"],
             [_row(record.to_dict()["event"]) for record in found],
             paint={2: lambda cell: _STYLES.get(cell.partition(" ")[0], PLAIN)},
         )
@@ -190,4 +190,5 @@ def _row(event: dict[str, Any]) -> tuple[str, ...]:
     )
     times = str(event["count"]) if event["since"] is None else f"+{event['count']}"
     outcome = " ".join(filter(None, (event["outcome"], event["how"])))
-    return (time, event["kind"], outcome, event["tool"], event["rule"], caller, times)
+    what = event.get("subject", "")  # older events have none
+    return (time, event["kind"], outcome, event["tool"], event["rule"], what, caller, times)

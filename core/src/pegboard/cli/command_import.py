@@ -58,7 +58,9 @@ async def import_command(session: Session, boot: Boot, name: str) -> click.Comma
     session.plugin = record.id
     try:
         with quiet(record.id):
-            command = loaded.declared.contributions["command", name].factory()
+            contribution = loaded.declared.contributions["command", name]
+            assert contribution.factory is not None, "only chat commands have none"
+            command = contribution.factory()
     except BaseException as error:
         if isinstance(error, PegboardError) or not is_plugin_fault(error):
             raise

@@ -32,6 +32,8 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("config:check", "Check all settings, the plugins' included."),
     "schema": ("config:schema", "Print the JSON Schema of the config file."),
 }
+_BY_SETTING: Final = ("pegboard config", "leave out the option")
+"""What a fix begins with that is about the setting itself, and not about what it names."""
 
 
 @click.group("config", cls=LazyGroup, lazy=_COMMANDS)
@@ -98,7 +100,7 @@ def set_command(session: Session, key: str, value: str) -> None:
     source = now.config.source(key)
     if str(session.paths.config_file) not in source:
         tell(session.output, f"{source} still decides {key}.", None, title="Warning")
-    tell_host(session)
+    tell_host(session, subject=key)
 
 
 @click.command("unset")
@@ -111,7 +113,7 @@ def unset(session: Session, key: str) -> None:
             f"{key} is not set in {session.paths.config_file}.", fix="pegboard config show"
         )
     session.output.line(f"{key} is removed.", GOOD)
-    tell_host(session)
+    tell_host(session, subject=key)
 
 
 @click.command("check")
@@ -193,7 +195,7 @@ def refuse_wrong(session: Session, values: Mapping[str, Any]) -> None:
         keys = " and ".join(values)
         message = new[0].message.removesuffix(" (set in command line)").removeprefix(f"{keys}: ")
         fix = new[0].fix
-        if new[0].path in values:
+        if new[0].path in values and (not fix or fix.startswith(_BY_SETTING)):
             unknown = message.startswith("unknown key")
             fix = "pegboard config show" if unknown else f"pegboard config set {keys} VALUE"
         raise ConfigError(f"{keys} is unchanged: {message}", fix=fix)

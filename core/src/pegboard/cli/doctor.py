@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +16,13 @@ import click
 
 from pegboard._version import __version__
 from pegboard.cli import exit_codes
+from pegboard.cli.fatal_calls import fatal_tools
 from pegboard.cli.fault import innermost
 from pegboard.cli.findings import Finding, Level, any_broken, findings_json, print_findings
 from pegboard.cli.plugins.doctor import state_findings
+from pegboard.cli.provider_findings import provider_findings
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import problems
-from pegboard.config.keys import join_key
-from pegboard.config.load import Config
 from pegboard.contracts.errors import ConfigError, PegboardError
 
 _REFUSED: Final = 10
@@ -41,10 +41,11 @@ def command(ctx: click.Context) -> None:
         findings += state_findings(session.boot)
         findings += _profile(session)
         findings += _senders(session)
-        findings += _providers(session)
+        findings += provider_findings(session)
         findings += _sandbox(session)
         findings += _trust(session)
         findings += _refused(session)
+        findings += _fatal(session)
     except PegboardError as error:
         findings.append(Finding("broken", "settings", error.message, error.fix))
     if session.output.json_wanted:
@@ -157,45 +158,6 @@ def _senders(session: Session) -> Iterator[Finding]:
             )
 
 
-def _providers(session: Session) -> Iterator[Finding]:
-    from pegboard.plugins.decision.kinds import configured
-
-    found = configured(session.boot, "provider")
-    names = [instance.name for instance in found.instances]
-    if not names:
-        fix = "pip install pegboard-standard" if not found.problems else "pegboard config check"
-        yield Finding("broken", "provider", "No model provider can be used.", fix)
-        return
-    yield from _fallbacks(session.config, names)
-    chosen = session.config.get("agent.provider", "")
-    if chosen and chosen not in names:
-        yield Finding(
-            "broken",
-            "provider",
-            f"agent.provider is {chosen!r}, but there is only {', '.join(names)}.",
-            f"pegboard config set agent.provider {names[0]}",
-        )
-        return
-    yield Finding("ok", "provider", chosen or ", ".join(names))
-
-
-def _fallbacks(config: Config, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield fallbacks that could not stand in for anybody, since they do not exist."""
-    agents = config.section("agents")
-    keys = ("agent", *(f"agents.{join_key([name])}" for name in agents))
-    for key in (f"{table}.fallbacks" for table in keys):
-        given = config.get(key)
-        for text in given if isinstance(given, list) else ():
-            provider = str(text).partition("/")[0]
-            if provider not in names:
-                yield Finding(
-                    "warning",
-                    "provider",
-                    f"{key} names {provider!r}, but there is only {', '.join(names)}.",
-                    f"pegboard config set {key} '[\"{names[0]}\"]'",
-                )
-
-
 def _sandbox(session: Session) -> Iterator[Finding]:
     from pegboard.sandboxes.missing import NONE
 
@@ -235,6 +197,12 @@ def _trust(session: Session) -> Iterator[Finding]:
     else:
         answer = {True: "trusted", False: "refused", None: "nothing here asks for trust"}[known]
         yield Finding("ok", "folder", f"{folder}: {answer}")
+
+
+def _fatal(session: Session) -> Iterator[Finding]:
+    """Tell during which calls a host died in the last week."""
+    for tool in fatal_tools(session):
+        yield Finding("warning", tool.plugin, tool.sentence(), tool.fix)
 
 
 def _refused(session: Session) -> Iterator[Finding]:

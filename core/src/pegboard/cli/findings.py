@@ -36,7 +36,7 @@ def print_findings(output: Output, findings: Iterable[Finding]) -> None:
         rows.append((item.level, item.about, first))
         rows += [("", "", line) for line in more]
         if item.fix:
-            rows.append(("", "", f"fix: {item.fix}"))
+            rows += [("", "", line) for line in f"fix: {item.fix}".split("\n")]
     output.table(["", "CHECK", "FOUND"], rows, paint={0: lambda level: _STYLES.get(level, PLAIN)})
 
 

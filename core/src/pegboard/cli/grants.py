@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -52,7 +53,7 @@ def grant(session: Session, path: Path, write: bool) -> None:
     _warn_of_secrets(session, place, mode)
     _warn_of_others(session)
     if text != before:
-        tell_host(session)
+        tell_host(session, subject=f"{place} ({mode})")
 
 
 @click.command("revoke")
@@ -77,12 +78,13 @@ def revoke(session: Session, path: Path) -> None:
     write_private(file, text)
     _say(session, {"path": str(place), "changed": True}, f"{place} is not granted any more.")
     _warn_of_others(session)
-    tell_host(session)
+    tell_host(session, subject=str(place))
 
 
 def _absolute(path: Path) -> Path:
     # without `..` and without looking at links: what is granted is what the person named
-    return Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - Path keeps `..`
+    place = os.path.expanduser(path)  # noqa: PTH111 - Path fails on a user that is not there
+    return Path(os.path.abspath(place))  # noqa: PTH100 - Path keeps `..`
 
 
 def _refuse_unsafe(session: Session, place: Path, mode: Grip) -> None:
@@ -91,7 +93,9 @@ def _refuse_unsafe(session: Session, place: Path, mode: Grip) -> None:
     from pegboard.sandboxes.roots import unsafe_root
 
     if not place.exists():
-        raise UsageError(f"{place} does not exist.", fix=f"mkdir -p {place}")
+        raise UsageError(f"{place} does not exist.", fix=f"mkdir -p {shlex.quote(str(place))}")
+    if not (place.is_dir() or place.is_file()):
+        raise refused_root(str(place), "it is neither a folder nor a file")
     reason = unsafe_root(
         split(os.path.realpath(place)),
         mode,
@@ -107,7 +111,12 @@ def _warn_of_secrets(session: Session, place: Path, mode: Grip) -> None:
 
     reason = refused_grant(place, mode, protected=_own(session))
     if reason is not None:
-        tell(session.output, f"{place}: {reason}.", f"pegboard revoke {place}", title="Warning")
+        tell(
+            session.output,
+            f"{place}: {reason}.",
+            f"pegboard revoke {shlex.quote(str(place))}",
+            title="Warning",
+        )
 
 
 def _warn_of_others(session: Session) -> None:
@@ -121,7 +130,7 @@ def _not_granted(session: Session, place: Path) -> UsageError:
     if inside:
         return UsageError(
             f"{place} is no grant of its own: it is inside {inside[-1]}.",
-            fix=f"pegboard revoke {inside[-1]}",
+            fix=f"pegboard revoke {shlex.quote(str(inside[-1]))}",
         )
     return UsageError(
         f"{place} is not granted in {session.paths.config_file}.", fix="pegboard sandbox explain"

@@ -13,7 +13,6 @@ from pegboard.cli.session import Session, json_option
 
 if TYPE_CHECKING:
     from pegboard.cli.models_facts import Found, ModelFacts
-    from pegboard.providers.model_settings import Price
 
 _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "list": ("models:list_command", "List the models that your providers offer."),
@@ -42,12 +41,17 @@ def list_command(session: Session, provider: str) -> None:
     if session.output.json_wanted:
         models = [facts.to_dict() for facts in found.models]
         problems = [problem.to_dict() for problem in found.problems]
-        session.output.json({"models": models, "problems": problems})
+        default = {"model": found.answers, "why": found.why} if found.answers else None
+        session.output.json({"models": models, "problems": problems, "default": default})
         return
     if found.models:
         _print_table(session, found.models)
     else:
         session.output.line("No provider offers a model.")
+    if found.answers and not provider:
+        session.output.note(f"{found.answers} answers: {found.why}.", FAINT)
+    if found.nobody is not None and not provider:
+        tell(session.output, found.nobody.message, found.nobody.fix, title="Nobody answers")
     others = [item.provider for item in found.problems if not (item.configured or provider)]
     for problem in found.problems:
         if problem.provider not in others:
@@ -77,18 +81,20 @@ def show_command(session: Session, model: str) -> None:
         ("longest answer", f"{caps.max_output:,} tokens", facts.sources["max_output"]),
         ("calls tools", _yes(caps.tools), facts.sources["tools"]),
         ("takes images", _yes(caps.images), facts.sources["images"]),
-        ("price", price_text(facts.price), facts.sources["price"]),
+        ("is used to", ", ".join(caps.offered) or "nothing special", facts.sources["offered"]),
+        ("price", price_text(facts), facts.sources["price"]),
     ]
     session.output.line(f"{facts.provider}/{facts.model}" if facts.provider else facts.model)
     session.output.table(["FACT", "VALUE", "FROM"], rows)
 
 
-def price_text(price: Price | None) -> str:
-    """Return a price for people."""
+def price_text(facts: ModelFacts) -> str:
+    """Return the price of a model for people."""
+    price = facts.price
     if price is None:
         return _UNKNOWN
     if not price.input and not price.output:
-        return "free"
+        return "free: on this machine" if facts.is_free_here else "free"
     return f"${price.input:,.4g} read, ${price.output:,.4g} written"
 
 
@@ -107,7 +113,7 @@ def _print_table(session: Session, models: list[ModelFacts]) -> None:
             f"{facts.caps.max_output:,}",
             _yes(facts.caps.tools),
             _yes(facts.caps.images),
-            price_text(facts.price),
+            price_text(facts),
         )
         for facts in models
     ]

@@ -49,7 +49,21 @@ def command(session: Session, model: str) -> None:
         wanted = values.get(key, "")
         if now.config.get(key, "") != wanted:
             tell(session.output, f"{source} still decides {key}.", None, title="Warning")
-    tell_host(session)
+    _tell_missing(now, provider)
+    tell_host(session, subject="agent.provider, agent.model")
+
+
+def _tell_missing(session: Session, provider: str) -> None:
+    """Say which keys the one that was chosen still lacks."""
+    from pegboard.config.secrets import Secrets
+    from pegboard.plugins.decision.kinds import configured
+    from pegboard.providers.choice import how_to_set, standings
+
+    secrets = Secrets(session.paths, session.env)
+    instances = configured(session.boot, "provider").instances
+    for item in standings(instances, session.config.section("providers"), secrets.has):
+        for name in item.missing if item.name == provider else ():
+            tell(session.output, f"{name} is not set.", how_to_set(name), title="Warning")
 
 
 def _values(boot: Boot, provider: str, model: str) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.config.instances import Instance
 from pegboard.config.keys import split_key
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.provider import ModelCaps, ModelInfo, Provider
-from pegboard.providers.families import UNKNOWN, known_family
+from pegboard.providers.families import UNKNOWN, family_caps, known_family
 from pegboard.providers.hop import Hop
 from pegboard.providers.model_settings import ModelTable, Price
-from pegboard.providers.prices import Prices
+from pegboard.providers.nobody import nobody
+from pegboard.providers.prices import Prices, has_prices
 
 if TYPE_CHECKING:
     from pegboard.cli.session import Session
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 ANSWER_S: Final = 10.0
 """Seconds that a provider has to tell its models."""
-_FACTS: Final = ("context", "max_output", "tools", "images")
+_FACTS: Final = ("context", "max_output", "tools", "images", "offered")
 _ASSUMED: Final = "assumed: nobody says"
 
 
@@ -36,6 +37,7 @@ class ModelFacts:
         title: Name for people, or "".
         caps: What it can take.
         price: US dollars for a million tokens, or None.
+        is_free_here: True when it costs nothing because it runs on this machine.
         sources: Fact -> who says so.
         is_default: True when it is the one that answers.
     """
@@ -45,6 +47,7 @@ class ModelFacts:
     title: str = ""
     caps: ModelCaps = UNKNOWN
     price: Price | None = None
+    is_free_here: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
     is_default: bool = False
 
@@ -59,6 +62,8 @@ class ModelFacts:
             "tools": self.caps.tools,
             "parallel": self.caps.parallel,
             "images": self.caps.images,
+            "offered": list(self.caps.offered),
+            "withheld": list(self.caps.withheld),
             "price": None if self.price is None else asdict(self.price),
             "sources": dict(self.sources),
             "default": self.is_default,
@@ -88,10 +93,19 @@ class Problem:
 
 @dataclass(slots=True)
 class Found:
-    """What all providers said."""
+    """What all providers said.
+
+    Args:
+        answers: Who answers where nobody names one, as `PROVIDER` or `PROVIDER/MODEL`; "" = nobody.
+        why: Why that one.
+        nobody: Why nobody does, or None.
+    """
 
     models: list[ModelFacts] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    answers: str = ""
+    why: str = ""
+    nobody: PegboardError | None = None
 
 
 async def listed(session: Session, only: str = "") -> Found:
@@ -103,7 +117,12 @@ async def listed(session: Session, only: str = "") -> Found:
     """
     found = Found()
     async with session.open_host() as host:
-        known = _Known(host.config, host.models.usual())
+        usual = host.models.usual()
+        known = _Known(host.config, usual)
+        if usual[0]:
+            found.answers, found.why = "/".join(filter(None, usual)), _why(host, usual[0])
+        else:
+            found.nobody = nobody(session.boot, host.models.standings())
         for instance in host.instances.configured("provider").instances:
             if only in ("", instance.name):
                 await _ask(host, instance, known, found)
@@ -114,7 +133,19 @@ async def listed(session: Session, only: str = "") -> Found:
         )
         if only and not found.models and not found.problems:
             await _ask(host, Instance(only, "provider", only, "", {}), known, found)
+    # a server may repeat its key in other spellings than the provider looks for
+    found.problems = [
+        replace(item, message=session.redactor(item.message)) for item in found.problems
+    ]
     return found
+
+
+def _why(host: Host, provider: str) -> str:
+    """Return why a provider answers where nobody names one."""
+    if host.config.get("agent.provider", ""):
+        return "agent.provider names it"
+    standings = host.models.standings()
+    return next((item.reason for item in standings if item.name == provider), "")
 
 
 async def named(session: Session, text: str) -> ModelFacts:
@@ -137,7 +168,7 @@ async def named(session: Session, text: str) -> ModelFacts:
             for item in (await _of_one(host, name, known)).models:
                 if item.model == text:
                     return item
-        return known.facts("", ModelInfo(id=text, caps=known_family(text) or UNKNOWN), {})
+        return known.facts("", ModelInfo(id=text, caps=family_caps(text)), {})
 
 
 async def _of_one(host: Host, name: str, known: _Known) -> Found:
@@ -153,7 +184,7 @@ async def _unlisted(host: Host, provider: str, model: str, known: _Known) -> Mod
     try:
         made = await host.instances.get("provider", provider)
     except PegboardError:
-        caps = known_family(model) or UNKNOWN
+        caps = family_caps(model)
     else:
         caps = Hop(name=provider, provider=made).capabilities(model)
     instance = host.instances.configured("provider").named(provider)
@@ -233,8 +264,8 @@ class _Known:
         _, entry = self._table.price(provider, model.id)
         sources["price"] = {
             "settings": f'settings: [models."{entry}"]',
-            "free": "it runs on this machine",
-            "unknown": _no_price() if provider else "depends on the provider",
+            "free": f"provider {provider}",
+            "unknown": self._no_price(provider, model.id),
         }.get(who, who)
         usual, chosen = self._usual
         chosen = chosen or str(settings.get("model", "")) or (model.id if alone else "")
@@ -244,9 +275,20 @@ class _Known:
             title=model.title,
             caps=self._table.caps(provider, model.id, model.caps),
             price=price,
+            is_free_here=who == "free",
             sources=sources,
             is_default=bool(provider) and (usual, chosen) == (provider, model.id),
         )
+
+    def _no_price(self, provider: str, model: str) -> str:
+        if not provider:
+            return "depends on the provider"
+        if self._prices.may_be_free(provider):
+            key = f"pegboard config set 'models.\"{provider}/{model}\".price'"
+            return f"nobody says; where it runs on this machine: {key} '{{input = 0, output = 0}}'"
+        if has_prices():
+            return "nobody says; yours: pegboard config set 'models.\"MODEL\".price' ..."
+        return "the vendors' prices are not installed: pip install 'pegboard[cost]'"
 
     def _source(
         self, fact: str, provider: str, model: ModelInfo, settings: Mapping[str, Any]
@@ -262,14 +304,6 @@ class _Known:
         value = getattr(model.caps, fact)
         if family is not None and value == getattr(family, fact):
             return "table of families"
-        if family is None and value == getattr(UNKNOWN, fact):
+        if family is None and value == getattr(family_caps(model.id), fact):
             return _ASSUMED
         return f"provider {provider}"
-
-
-def _no_price() -> str:
-    from pegboard.providers.prices import has_prices
-
-    if has_prices():
-        return "nobody says; yours: pegboard config set 'models.\"MODEL\".price' ..."
-    return "the vendors' prices are not installed: pip install 'pegboard[cost]'"

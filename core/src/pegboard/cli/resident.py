@@ -37,9 +37,10 @@ async def connected(session: Session, client: ControlClient, folder: Path) -> Co
     for key in session.overrides:
         if key not in _OF_A_TURN:
             raise UsageError(
-                f"{key} can't be set for this run: a host is running (process {pid}), by settings "
-                "of its own.",
-                fix=f"pegboard config set {key} VALUE, or end it: pegboard serve --stop",
+                f"{key} can't be set for one run: a host is running (process {pid}), and answers "
+                f"by its own settings. For one run it takes {', '.join(_OF_A_TURN)}.",
+                fix=f"for all runs: pegboard config set {key} VALUE; or end it: pegboard serve "
+                "--stop",
             )
     if session.safe:
         raise UsageError(
@@ -52,7 +53,12 @@ async def connected(session: Session, client: ControlClient, folder: Path) -> Co
     return RemoteHost(client, session.paths, TurnWishes(folder=folder, **wishes))
 
 
-def _record(session: Session) -> None:
+def _rule() -> str:
+    """Return the name of this command as the audit log has it: `plugins.disable`."""
+    return ".".join(click.get_current_context().command_path.split()[1:])
+
+
+def _record(session: Session, subject: str) -> None:
     """Record in the audit log that the person here changed Pegboard itself by this command.
 
     A host that stays records what it takes over. Where there is no store yet none is made.
@@ -67,21 +73,24 @@ def _record(session: Session) -> None:
     from pegboard.policy.audit import audited
     from pegboard.store.database import Database
 
-    rule = ".".join(click.get_current_context().command_path.split()[1:])
-    now = SystemClock().now()
+    event = audited(
+        "admin", _rule(), "allow", local_caller(), at=SystemClock().now(), subject=subject
+    )
 
     async def write() -> None:
         database = Database(session.paths.state)
         try:
             audit = AuditTrail(database, SystemClock(), session.redactor)
-            await audit(audited("admin", rule, "allow", local_caller(), at=now))
+            await audit(event)
         finally:
             await database.aclose()
 
     session.run(write)
 
 
-def tell_host(session: Session, verb: str = "reload") -> Mapping[str, Any] | None:
+def tell_host(
+    session: Session, verb: str = "reload", *, subject: str = ""
+) -> Mapping[str, Any] | None:
     """Let a running host take over what a command has changed; None when there is none.
 
     The audit log tells of it either way. What the host says of it goes to standard error: the
@@ -90,16 +99,18 @@ def tell_host(session: Session, verb: str = "reload") -> Mapping[str, Any] | Non
     Args:
         session: The command.
         verb: `reload` for settings, `rescan` for packages.
+        subject: What was changed, for the audit log: keys and names, never a value.
     """
     from pegboard.host.control.place import socket_to_use
 
     if socket_to_use(session.paths.state) is None:
-        _record(session)
+        _record(session, subject)
         return None
+    rule = _rule()
 
     async def ask() -> Mapping[str, Any] | None:
         async with session.resident() as client:
-            return None if client is None else await client.call(verb)
+            return None if client is None else await client.call(verb, rule=rule, subject=subject)
 
     try:
         answer = session.run(ask)

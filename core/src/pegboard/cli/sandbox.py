@@ -79,7 +79,7 @@ def explain(session: Session, path: str | None, source: str | None) -> None:
         async with session.open_host() as host:
             sandbox = await host.sandbox()
             if path is not None:
-                return _judged(sandbox, path)
+                return await _judged(sandbox, path)
             if words:
                 return await _looked_for(sandbox, words[0])
             return _Answer(sandbox.explain())
@@ -107,21 +107,32 @@ def _words(source: str | None) -> list[str]:
     return words
 
 
-def _judged(sandbox: Sandbox, path: str) -> _Answer:
+async def _judged(sandbox: Sandbox, path: str) -> _Answer:
     return _Answer(
         sandbox.explain(),
         path=path,
-        read=_refusal(sandbox, path, write=False),
-        write=_refusal(sandbox, path, write=True),
+        read=await _refusal(sandbox, path, write=False),
+        write=await _refusal(sandbox, path, write=True),
         confines=sandbox.info.confines_commands,
     )
 
 
-def _refusal(sandbox: Sandbox, path: str, *, write: bool) -> SandboxError | None:
+async def _refusal(sandbox: Sandbox, path: str, *, write: bool) -> SandboxError | None:
+    from pegboard.sandboxes import not_regular
+
     try:
-        sandbox.resolve(path, write=write)
+        place = sandbox.resolve(path, write=write)
+        found = await sandbox.stat(place)
+        if found is not None and found.kind == "other":
+            raise not_regular(path, "a pipe, socket or device")
+        if found is not None and found.kind == "file" and not write:
+            await sandbox.read(place, limit=1)  # private keys are known by what they hold
     except SandboxError as error:
         return error
+    except OSError as error:
+        return SandboxError(
+            f"{path}: {error.strerror}", fix="No grant opens it: the system refuses your user."
+        )
     return None
 
 

@@ -48,7 +48,7 @@ def set_command(session: Session, name: str) -> None:
         raise UsageError(f"The value of {name} is empty.", fix=f"pegboard secret set {name}")
     where = _secrets(session).set(name, value)
     session.output.line(f"{name} is kept in the {where}.", GOOD)
-    tell_host(session)
+    tell_host(session, subject=name)
     if name not in declared:
         near = nearest(name, declared)
         tell(
@@ -96,7 +96,7 @@ def rm_command(session: Session, name: str) -> None:
     secrets = _secrets(session)
     if secrets.remove(name):
         session.output.line(f"{name} is removed.", GOOD)
-        tell_host(session)
+        tell_host(session, subject=name)
         return
     near = nearest(name, [kept for kept, _ in secrets.names()])
     raise UsageError(

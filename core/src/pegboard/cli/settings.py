@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from pegboard.cli.named import unknown_names
 from pegboard.config.load import Config
 from pegboard.config.schema import CORE_SCHEMA, Problem
 from pegboard.config.schema_tree import redact, resolved, schema_fault
@@ -114,6 +115,7 @@ def _type_of(name: str, table: Any) -> str:
 def problems(config: Config, boot: Boot) -> list[Problem]:
     """Return everything that is wrong with the settings, each named once."""
     found = [*config.problems, *boot.problems, *_of_plugins(boot), *_of_instances(boot)]
+    found += unknown_names(config, boot)
     return list(dict.fromkeys(found))
 
 

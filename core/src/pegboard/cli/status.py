@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from pegboard.cli import exit_codes
+from pegboard.cli.fatal_calls import FatalTool, fatal_json, fatal_tools
 from pegboard.cli.output import BAD, GOOD, PLAIN, WARN, Output, Style
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.sessions.find import when
 from pegboard.cli.stored import reading
+from pegboard.contracts.errors import PegboardError
 
 if TYPE_CHECKING:
     from pegboard.store.overview import Overview, TurnLine
 
+EMBEDDED: Final = "embedded"
 _STATES: Final[Mapping[str, Style]] = {"running": GOOD, "waiting": BAD, "ended": WARN}
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -39,17 +42,23 @@ def command(ctx: click.Context, ready: bool) -> None:
     host = session.run(lambda: _asked(session, "status"))
     from pegboard.store.workers import living
 
-    found, size = _stored(session)
+    kept, fatal = _kept(session, host), fatal_tools(session)
     commands = [name for name in living(session.paths.state) if not _is(host, name)]
     if session.output.json_wanted:
-        store = {**found.to_dict(), "size": size}
         session.output.json(
-            {"host": host, "commands": [_pid(name) for name in commands], "store": store}
+            {
+                "host": host,
+                "commands": [_pid(name) for name in commands],
+                "store": kept.to_dict(),
+                "fatal_calls": fatal_json(fatal),
+            }
         )
-        return
-    output = session.output
-    _print_host(output, host, len(commands))
-    _print_store(output, found, size)
+    else:
+        _print_host(session.output, host, len(commands))
+        _print_store(session.output, kept)
+        _print_fatal(session.output, fatal)
+    if kept.found is None:
+        ctx.exit(exit_codes.FAILED)
 
 
 def _ready(ctx: click.Context, session: Session) -> None:
@@ -71,18 +80,68 @@ async def _asked(session: Session, verb: str) -> dict[str, Any] | None:
         return None if client is None else dict(await client.call(verb))
 
 
-def _stored(session: Session) -> tuple[Overview, int]:
-    """Return what is in the store, and its bytes."""
+class Kept(NamedTuple):
+    """What a backend keeps.
+
+    Args:
+        backend: Its name.
+        found: What it keeps; None when it can't be read.
+        size: Its bytes, where it is a file; else None.
+        problem: Why it can't be read (`message`, `fix`).
+    """
+
+    backend: str
+    found: Overview | None
+    size: int | None = None
+    problem: Mapping[str, Any] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-serialisable data."""
+        found = {} if self.found is None else self.found.to_dict()
+        return {"backend": self.backend, **found, "size": self.size} | (
+            {"problem": dict(self.problem)} if self.problem else {}
+        )
+
+
+def _kept(session: Session, host: Mapping[str, Any] | None) -> Kept:
+    """Return what is in the backend that the settings name."""
+    backend = str(session.config.get("store.backend", EMBEDDED))
+    if backend == EMBEDDED:
+        return _in_file(session)
+    from pegboard.store.verb_overview import overview_from
+
+    told = session.run(lambda: _elsewhere(session)) if host is None else host.get("store")
+    if told is None:
+        return _in_file(session)  # the settings changed, and the host runs on as it was begun
+    if "open_turns" not in told:
+        return Kept(backend, None, problem=told)
+    return Kept(backend, overview_from(told))
+
+
+async def _elsewhere(session: Session) -> Mapping[str, Any]:
+    """Return what a backend of a plugin keeps, or why it can't be read."""
+    from pegboard.store.verb_overview import overview_of
+
+    try:
+        async with session.open_host() as host:
+            found = await overview_of(host.parts.store, now=time.time())
+    except PegboardError as error:
+        return {"message": error.message, "fix": error.fix}
+    return found.to_dict()
+
+
+def _in_file(session: Session) -> Kept:
+    """Return what is in the file of the embedded backend."""
     from pegboard.store.migrations import MIGRATIONS, version_of
     from pegboard.store.overview import Overview, overview
     from pegboard.store.sqlite import FILE_NAME
 
     with reading(session, turns=False) as connection:
         if connection is None or version_of(connection) < MIGRATIONS[-1].version:
-            return Overview(), 0
+            return Kept(EMBEDDED, Overview(), 0)
         found = overview(connection, now=time.time())
     files = (session.paths.state / f"{FILE_NAME}{end}" for end in ("", "-wal"))
-    return found, sum(file.stat().st_size for file in files if file.exists())
+    return Kept(EMBEDDED, found, sum(file.stat().st_size for file in files if file.exists()))
 
 
 def _is(host: Mapping[str, Any] | None, name: str) -> bool:
@@ -154,11 +213,17 @@ def _print_services(output: Output, services: Iterable[Mapping[str, Any]]) -> No
     )
 
 
-def _print_store(output: Output, found: Overview, size: int) -> None:
+def _print_store(output: Output, kept: Kept) -> None:
     output.heading("Store")
+    output.fields([("backend", "" if kept.backend == EMBEDDED else kept.backend)])
+    found = kept.found
+    if found is None:
+        output.line(f"It can't be read: {kept.problem['message']}", BAD)
+        output.fields([("fix", kept.problem["fix"] or "")], indent="  ")
+        return
     output.fields(
         [
-            ("size", f"{size / 1_000_000:.1f} MB"),
+            ("size", "" if kept.size is None else f"{kept.size / 1_000_000:.1f} MB"),
             ("open turns", str(found.open_turns)),
             ("given up", str(found.dead_turns or "")),
             ("in doubt", str(len(found.doubtful) or "")),
@@ -182,6 +247,14 @@ def _print_store(output: Output, found: Overview, size: int) -> None:
                 for item in found.questions
             ],
         )
+
+
+def _print_fatal(output: Output, tools: Iterable[FatalTool]) -> None:
+    for number, tool in enumerate(tools):
+        if not number:
+            output.heading("Calls during which the host died")
+        output.line(f"{when(tool.at)}  {tool.sentence()}", BAD)
+        output.fields([("fix", tool.fix)], indent="  ")
 
 
 def _print_turns(output: Output, title: str, turns: Iterable[TurnLine]) -> None:

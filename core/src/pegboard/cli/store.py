@@ -41,16 +41,22 @@ def group() -> None:
 
 
 @click.command("backup")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--all", "whole", is_flag=True, help="Copy all that is kept, to a folder FILE.")
 @click.option("--replace", is_flag=True, help="Replace FILE when it is there.")
 @json_option
 @click.pass_obj
-def backup_command(session: Session, file: Path, replace: bool) -> None:
+def backup_command(session: Session, file: Path, whole: bool, replace: bool) -> None:
     """Copy the store as it is at this moment to FILE, and check the copy.
 
+    That is what was said, asked and decided. With --all FILE becomes a folder that also has the
+    blobs (images, files, large results), what plugins keep in their storage (what `pegboard undo`
+    needs, for one), and your settings. No copy has secrets, logs, caches, and files that a plugin
+    keeps elsewhere.
+
     To go back to it: end every host, put it in the place of pegboard.db in the state folder, and
-    remove pegboard.db-wal and pegboard.db-shm beside it. Blobs in the state folder and what plugins
-    keep in the data folder are files of their own; copy those with any tool.
+    remove pegboard.db-wal and pegboard.db-shm beside it; or put the folders `state`, `data` and
+    `config` in the place of yours.
     """
     from pegboard.contracts.errors import StoreError
     from pegboard.store.backup import back_up
@@ -58,11 +64,31 @@ def backup_command(session: Session, file: Path, replace: bool) -> None:
     path = _path(session)
     if path is None:
         raise StoreError(f"There is no store in {session.paths.state} yet.", fix="pegboard chat")
+    if whole:
+        _back_up_all(session, file, replace)
+        return
+    if file.is_dir():
+        raise StoreError(f"{file} is a folder.", fix=f"pegboard store backup --all {file}")
     made = back_up(path, file, replace=replace)
     if session.output.json_wanted:
         session.output.json(made.to_dict())
     else:
         session.output.line(f"The store is copied to {made.path}: {_bytes(made.size)}.", GOOD)
+
+
+def _back_up_all(session: Session, folder: Path, replace: bool) -> None:
+    from pegboard.store.backup_all import back_up_all
+
+    made = back_up_all(session.paths, folder, replace=replace)
+    if session.output.json_wanted:
+        session.output.json(made.to_dict())
+        return
+    session.output.line(
+        f"All is copied to {made.path}: {_bytes(made.size)}. Beside the store: blobs "
+        f"{made.blobs}, files of plugins {made.databases - 1}, of settings {made.settings}.",
+        GOOD,
+    )
+    session.output.line("Without secrets: set them again with `pegboard secret set` where needed.")
 
 
 @click.command("check")

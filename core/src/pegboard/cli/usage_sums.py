@@ -66,6 +66,8 @@ class Sum:
         """Return the cost for people; what is unknown is said."""
         if self.cost_unknown:
             return "unknown"
+        if not (self.cost or self.unpriced) and self.input + self.output > 0:
+            return "free"
         known = f"${self.cost:,.4f}"
         return f"{known} and {self.unpriced} unknown" if self.unpriced else known
 

@@ -42,7 +42,7 @@ BUDGETS_SCHEMA: Final[Mapping[str, Any]] = {
             "enum": ["stop", "allow"],
             "default": "stop",
             "description": "A model whose price nobody knows, where there is a budget of dollars: "
-            "stop = it is asked once and then no more, allow = it counts as nothing.",
+            "stop = it is not asked, while others go on; allow = it counts as nothing.",
         },
     },
 }

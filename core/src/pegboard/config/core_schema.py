@@ -9,38 +9,18 @@ from pegboard.config.agents_schema import AGENTS_SCHEMA, EFFORT_SCHEMA, FALLBACK
 from pegboard.config.autonomy_schema import AUTONOMY_SCHEMA
 from pegboard.config.budgets_schema import BUDGETS_SCHEMA
 from pegboard.config.limits_schema import LIMITS_SCHEMA
+from pegboard.config.log_schema import LOG_SCHEMA
 from pegboard.config.models_schema import MODELS_SCHEMA
 from pegboard.config.rules_schema import RULES_SCHEMA
+from pegboard.config.sandbox_schema import SANDBOX_SCHEMA
+from pegboard.config.store_schema import STORE_SCHEMA
+from pegboard.config.tools_schema import TOOLS_SCHEMA
 
 RESERVED: Final = frozenset({"disabled", "required", "on_failure", "import_timeout_s"})
 """Keys of `[plugins]` that are settings of core; no plugin may have one of them as its id."""
 
 CORE: Final = "core"
 """Id of the registry's own tools, which no plugin may have either."""
-
-OUTPUT_LIMITS_SCHEMA: Final[Mapping[str, Any]] = {
-    "anyOf": [
-        {"type": "integer", "minimum": 200, "maximum": 10_000_000},
-        {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "chars": {
-                    "type": "integer",
-                    "minimum": 200,
-                    "maximum": 10_000_000,
-                    "description": "Characters at most.",
-                },
-                "lines": {"type": "integer", "minimum": 1, "description": "Lines at most."},
-                "keep": {
-                    "type": "string",
-                    "enum": ["head", "tail", "both"],
-                    "description": "Which end survives a cut.",
-                },
-            },
-        },
-    ],
-}
 
 _NAMES: Final = {"type": "array", "items": {"type": "string"}}
 
@@ -155,87 +135,13 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
         "sandboxes": _instances("Sandboxes", "local"),
         "skill_sources": _instances("Skill sources", "folder"),
         "backends": _instances("Backends: places to keep what a host must not lose", "postgres"),
-        "sandbox": {
-            "type": "object",
-            "description": "Where tools read, write and run commands.",
-            "additionalProperties": False,
-            "properties": {
-                "use": {
-                    "type": "string",
-                    "default": "auto",
-                    "description": "Sandbox instance; auto = the strictest that works.",
-                },
-                "grants": {
-                    "type": "array",
-                    "default": [],
-                    "description": "Paths beside the workspace that tools may use.",
-                    "items": {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "required": ["path"],
-                        "properties": {
-                            "path": {"type": "string", "minLength": 1, "description": "A path."},
-                            "mode": {
-                                "type": "string",
-                                "enum": ["ro", "rw"],
-                                "default": "ro",
-                                "description": "ro = read only, rw = also write.",
-                            },
-                        },
-                    },
-                },
-                "env": {
-                    **_NAMES,
-                    "default": [],
-                    "description": "Environment variables that commands may see.",
-                },
-            },
-        },
+        "sandbox": SANDBOX_SCHEMA,
         "names": {
             "type": "object",
             "description": "Short name -> `plugin:tool`, which settles a clash.",
             "additionalProperties": {"type": "string", "pattern": "^[^:]+:[^:]+$"},
         },
-        "tools": {
-            "type": "object",
-            "description": "Which tools the agent is offered.",
-            "additionalProperties": False,
-            "properties": {
-                "allowed": {
-                    **_NAMES,
-                    "description": "Only these; absent = all, an empty list = none.",
-                },
-                "excluded": {
-                    **_NAMES,
-                    "default": [],
-                    "description": "Names that are left out.",
-                },
-                "excluded_categories": {
-                    **_NAMES,
-                    "default": [],
-                    "description": "Categories that are left out.",
-                },
-                "defer_over_tokens": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 12000,
-                    "description": "Schema tokens above which tools are found by search only.",
-                },
-                "search": {
-                    "type": "boolean",
-                    "default": True,
-                    "description": "Offer tool_search.",
-                },
-                "limits": {
-                    "type": "object",
-                    "default": {},
-                    "description": "Tool = characters of its output that a model reads at most, "
-                    "or a table with `chars`, `lines` and `keep`; the rest is kept for "
-                    "tool_result_recall.",
-                    "additionalProperties": OUTPUT_LIMITS_SCHEMA,
-                },
-            },
-        },
+        "tools": TOOLS_SCHEMA,
         "policy": {
             "type": "object",
             "description": "Who may do what.",
@@ -337,39 +243,7 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
-        "store": {
-            "type": "object",
-            "description": "What the host keeps of conversations, and for how long.",
-            "additionalProperties": False,
-            "properties": {
-                "backend": {
-                    "type": "string",
-                    "default": "embedded",
-                    "description": "Where it is kept: embedded = one file in the state folder; "
-                    "else the name of a backend that a plugin brings.",
-                },
-                "keep_days": {
-                    "type": "number",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "Days after which what was said is erased; 0 = never.",
-                },
-                "blob_days": {
-                    "type": "number",
-                    "minimum": 0,
-                    "default": 7,
-                    "description": "Days that images, documents and whole results are kept when "
-                    "no conversation refers to them.",
-                },
-                "blob_quota_mb": {
-                    "type": "number",
-                    "minimum": 0,
-                    "default": 1024,
-                    "description": "Megabytes that all of them may take; above it those that no "
-                    "conversation refers to go at once, the oldest first. 0 = no limit.",
-                },
-            },
-        },
+        "store": STORE_SCHEMA,
         "serve": {
             "type": "object",
             "description": "A host that stays: `pegboard serve`.",
@@ -403,38 +277,6 @@ CORE_SCHEMA: Final[Mapping[str, Any]] = {
                 },
             },
         },
-        "log": {
-            "type": "object",
-            "description": "The log.",
-            "additionalProperties": False,
-            "properties": {
-                "level": {
-                    "type": "string",
-                    "enum": ["debug", "info", "warning", "error"],
-                    "default": "info",
-                    "description": "Least important level that a host which stays writes; of "
-                    "libraries only warnings and errors.",
-                },
-                "format": {
-                    "type": "string",
-                    "enum": ["json", "text"],
-                    "default": "json",
-                    "description": "json = one object a line, text = lines for people.",
-                },
-                "max_mb": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "default": 5,
-                    "description": "Megabytes of one file of the log.",
-                },
-                "files": {
-                    "type": "integer",
-                    "minimum": 2,
-                    "maximum": 100,
-                    "default": 5,
-                    "description": "Files that are kept; the oldest goes first.",
-                },
-            },
-        },
+        "log": LOG_SCHEMA,
     },
 }

@@ -37,8 +37,8 @@ MODELS_SCHEMA: Final[Mapping[str, Any]] = {
             "images": {"type": "boolean", "description": "Whether it takes images."},
             "offered": _tools(
                 "Tools that it is used to: of tools that do the same, such as apply_patch and "
-                "file_edit, the others are left out; empty = all are offered, absent = as its "
-                "family is used to."
+                "file_edit, or update_plan and TaskCreate, the others are left out; empty = all "
+                "are offered, absent, or nothing said of such tools = as its family is used to."
             ),
             "withheld": _tools("Tools that it is not offered; absent = as for its family."),
             "price": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pegboard.contracts.transcript import Conversation, TurnMessages
 from pegboard.contracts.turn import Json
@@ -72,6 +72,28 @@ class Erased:
     blobs: frozenset[str] = frozenset()
 
 
+ErasureKind = Literal["conversation", "turn", "person", "thinned"]
+"""What was erased. `thinned`: a conversation that stays, but lost the turns of an erased person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """Something that was erased in the store, and must go wherever else it is kept.
+
+    Args:
+        number: Its place; larger than that of any before it.
+        kind: What it is.
+        name: Key of a conversation, id of a turn, or normalised sender id.
+        again: True when it was settled before: a turn that ran at that moment, and may have written
+            since.
+    """
+
+    number: int
+    kind: ErasureKind
+    name: str
+    again: bool = False
+
+
 class Archive(Protocol):
     """What a store can find, export and erase. Raises `StoreError` as the store does."""
 
@@ -121,4 +143,20 @@ class Archive(Protocol):
 
     async def blob_references(self) -> set[str]:
         """Return the ids of all blobs that something in the store may refer to."""
+        ...
+
+    async def erasures(self) -> Sequence[Erasure]:
+        """Return what was erased here and may still be kept elsewhere, the first erased first.
+
+        Whatever erases a conversation or a turn adds it, in the same transaction.
+        """
+        ...
+
+    async def settle(self, erasures: Sequence[Erasure], *, now: float) -> None:
+        """Forget what is erased everywhere; turns that ran when they were erased stay for a day.
+
+        Args:
+            erasures: What `erasures` returned.
+            now: Seconds since the epoch.
+        """
         ...

@@ -40,6 +40,8 @@ class AuditEvent:
         call: Id of the call within the run, or "".
         count: How often it happened: more than 1 only for repetitions of an event before it.
         since: For a repetition, when the first one happened; else None.
+        subject: What an admin changed: keys of settings, names of secrets and plugins, granted
+            folders; never a value. Else "".
     """
 
     at: float
@@ -60,6 +62,7 @@ class AuditEvent:
     call: str = ""
     count: int = 1
     since: float | None = None
+    subject: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON-serialisable data."""

@@ -17,7 +17,7 @@ from pegboard.contracts.message import Message, OutboundMessage
 from pegboard.contracts.provider import NO_USAGE, ModelAnswer, Usage
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.sandbox import Sandbox
-from pegboard.contracts.storage import Storage
+from pegboard.contracts.storage import NOBODY, Owner, Storage
 from pegboard.contracts.stream import StreamEvent
 from pegboard.contracts.tool import Tool
 
@@ -36,22 +36,26 @@ class CallInfo:
         run: Id of the run.
         turn: Id of the turn, or "".
         conversation: Key of the conversation, or "".
+        epoch: How often the conversation that it is done for was begun anew, with `/new`.
         attempt: 1, or more when recovery runs the call again.
         idempotency_key: The same for every attempt of this call.
         deadline: `Clock.monotonic()` value at which the call is stopped.
         effects: What this call may do: declared, narrowed by the caller.
         workspace: The folder of the run.
+        owner: Whose it is what this call keeps; of a child run that for which it was started.
     """
 
     id: str
     run: str
     turn: str = ""
     conversation: str = ""
+    epoch: int = 0
     attempt: int = 1
     idempotency_key: str = ""
     deadline: float = 0.0
     effects: Effects = frozenset()
     workspace: Path = Path()
+    owner: Owner = NOBODY
 
 
 class Family(Protocol):

@@ -78,8 +78,10 @@ class Access:
         effect: What the call does to it.
         resource: Absolute path, or "" when nothing is known of it.
         argument: Name of the argument that names it, or "".
+        leads_to: Where the path really is, when a link is on the way; "" = there, or nobody looked.
     """
 
     effect: Effect
     resource: str
     argument: str = field(default="", compare=False)
+    leads_to: str = field(default="", compare=False)

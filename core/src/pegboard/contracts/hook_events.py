@@ -87,6 +87,27 @@ class ToolCalled:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationsErased:
+    """Something was erased for good; what is kept of it elsewhere must go as well.
+
+    The host itself erases what its storage keeps. This is for the rest, as files of a plugin's own.
+    It is told until every plugin was asked once, so it may come twice.
+
+    Args:
+        conversations: Keys of conversations.
+        turns: Ids of turns, those of such conversations included.
+        persons: Normalised sender ids of people of whom all is erased.
+        thinned: Keys of conversations that stay, but lost the turns of such a person.
+    """
+
+    type: ClassVar[str] = "conversations_erased"
+    conversations: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    persons: tuple[str, ...] = ()
+    thinned: tuple[str, ...] = ()
+
+
 ObservedEvent = (
     HostStarted
     | HostStopping
@@ -95,11 +116,12 @@ ObservedEvent = (
     | TurnEnded
     | ModelCalled
     | ToolCalled
+    | ConversationsErased
 )
 OBSERVED_TYPES: tuple[str, ...] = tuple(
     event.type
     for event in (HostStarted, HostStopping, PluginStateChanged, TurnBegan, TurnEnded, ModelCalled,
-    ToolCalled)
+    ToolCalled, ConversationsErased)
 )  # fmt: skip
 
 
@@ -113,11 +135,17 @@ class MessageInEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequestEvent:
-    """A request is about to go to a model."""
+    """A request is about to go to a model.
+
+    `conversation` is its key, "" in work that was delegated, and `epoch` how often it was begun
+    anew.
+    """
 
     request: ChatRequest
     caller: Caller
     step: int
+    conversation: str = ""
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

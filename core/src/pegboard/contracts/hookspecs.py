@@ -79,7 +79,7 @@ def pegboard_backends() -> Sequence[Any]:
 
 @hookspec
 def pegboard_contributions() -> Sequence[Any]:
-    """Return contributions of further kinds: `command`, and kinds that plugins define."""
+    """Return contributions of further kinds: `command`, `chat_command`, and those of plugins."""
     raise AssertionError
 
 

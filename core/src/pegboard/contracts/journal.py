@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pegboard.contracts.effects import Effects
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.provider import ChatRequest, Done
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.tool import RegisteredTool
@@ -72,11 +73,13 @@ class Answered:
         done: The end of its stream.
         hop: Instance name of the provider that answered: only there its state means something.
         model: The model that was asked; "" = the provider's default.
+        news: What it was told for the first time when it was asked.
     """
 
     done: Done
     hop: str = ""
     model: str = ""
+    news: tuple[NewsItem, ...] = ()
 
 
 class ModelJournal(Protocol):

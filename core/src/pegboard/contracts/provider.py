@@ -155,7 +155,7 @@ class ChatRequest:
         state: State of the last `Done` of this conversation, or None.
         max_output: Longest answer in tokens, or None.
         effort: Reasoning effort (`low`, `medium`, `high`), or None.
-        idempotency_key: The same for every attempt of one request.
+        idempotency_key: The same for every attempt of one request, for services that take one.
         blobs: Where the bytes of images and files are, or None.
     """
 

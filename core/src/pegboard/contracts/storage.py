@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from pegboard.contracts.errors import StoreError
 
@@ -34,6 +34,52 @@ class Document:
     key: str
     value: Any
     updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose something is that a plugin keeps: it goes when that is erased.
+
+    A tool finds it as `ctx.call.owner`. What names no turn is the whole conversation's: it goes as
+    well when a person is erased who had said something there, since it may tell of that.
+
+    Args:
+        conversation: Key of a conversation, or "".
+        turn: Id of a turn, or ""; also of what was done for that turn by a child run.
+        person: Normalised sender id (`channel:id`), or "".
+    """
+
+    conversation: str = ""
+    turn: str = ""
+    person: str = ""
+
+    def lasting(self) -> Owner:
+        """Return the conversation alone, for what outlives the turn that wrote it."""
+        return Owner(conversation=self.conversation)
+
+
+NOBODY: Final = Owner()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseSql:
+    """SQL that erases rows of a plugin's tables; `:name` stands for what was erased.
+
+    The host keeps it beside the tables and runs it itself, also when the plugin is uninstalled or
+    broken by then. It may be run again for the same name.
+
+    Args:
+        conversation: Run when a conversation was erased, with its key.
+        turn: Run for each turn that was erased, with its id.
+        person: Run when a person was erased, with their sender id.
+        thinned: Run when turns of an erased person went out of a conversation that stays, with its
+            key.
+    """
+
+    conversation: Sequence[str] = ()
+    turn: Sequence[str] = ()
+    person: Sequence[str] = ()
+    thinned: Sequence[str] = ()
 
 
 class Statements(Protocol):
@@ -76,15 +122,22 @@ class Storage(Protocol):
     """What a plugin keeps for good: through restarts, updates and its being uninstalled.
 
     Documents are JSON values in named collections. Each call is one transaction: when it returns,
-    what it wrote is on the disk. Only `pegboard plugins uninstall --purge` erases it all.
+    what it wrote is on the disk. Only `pegboard plugins uninstall --purge` erases it all; what has
+    an owner goes with that.
     """
 
     async def get(self, collection: str, key: str, default: Any = None) -> Any:
         """Return the value of a document, or `default` when there is none."""
         ...
 
-    async def put(self, collection: str, key: str, value: Any) -> None:
+    async def put(self, collection: str, key: str, value: Any, *, of: Owner | None = None) -> None:
         """Keep a JSON value; one that was there is replaced.
+
+        Args:
+            collection: Its collection.
+            key: Its key.
+            value: What it holds.
+            of: Whose it is; None = whose it was, and a new one is nobody's.
 
         Raises:
             StoreError: When the value is no JSON, the key is no name, or the disk refuses.
@@ -92,12 +145,18 @@ class Storage(Protocol):
         ...
 
     async def update(
-        self, collection: str, key: str, change: Callable[[Any], Any], default: Any = None
+        self,
+        collection: str,
+        key: str,
+        change: Callable[[Any], Any],
+        default: Any = None,
+        *,
+        of: Owner | None = None,
     ) -> Any:
         """Replace a value by what `change` makes of it, as one step, and return the new one.
 
-        `change` runs in another thread and may be called twice; it is given `default` when there is
-        no value.
+        `of` counts as for `put`. `change` runs in another thread and may be called twice; it is
+        given `default` when there is no value.
         """
         ...
 
@@ -118,23 +177,35 @@ class Storage(Protocol):
         """
         ...
 
-    async def write(self, put: Mapping[Place, Any], delete: Sequence[Place] = ()) -> None:
+    async def write(
+        self,
+        put: Mapping[Place, Any],
+        delete: Sequence[Place] = (),
+        *,
+        of: Owner | None = None,
+    ) -> None:
         """Put and delete several documents, of any collections, as one step.
+
+        `of` counts as for `put`, for all that are put.
 
         Raises:
             StoreError: When that can't be done; nothing was changed then.
         """
         ...
 
-    async def tables(self, migrations: Sequence[Sequence[str]]) -> Tables:
+    async def tables(
+        self, migrations: Sequence[Sequence[str]], *, erase: EraseSql | None = None
+    ) -> Tables:
         """Open the plugin's own tables, and bring them to the newest form.
 
         Args:
             migrations: The steps by which they came about, each the SQL statements of one
                 transaction. A step that was released never changes; what is new is a further one.
+            erase: How rows go whose conversation, turn or person is erased; None = as it was said
+                the last time.
 
         Raises:
-            StoreError: When a step fails, a newer version of the plugin has written them, or they
-                were opened with other steps.
+            StoreError: When a step fails, a newer version of the plugin has written them, they
+                were opened with other steps, or `erase` is no SQL for them.
         """
         ...

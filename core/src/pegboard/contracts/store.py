@@ -52,6 +52,10 @@ class Store(Protocol):
         """Return the turns that have not ended, in the order in which they came."""
         ...
 
+    async def dead_turns(self) -> Sequence[TurnRef]:
+        """Return the turns that were given up, the one that ended last first."""
+        ...
+
     async def turn(self, turn: str) -> TurnRecord | None:
         """Return a turn, or None."""
         ...

@@ -38,6 +38,8 @@ class Incoming:
         message: The inbound message.
         caller: Whom the turn acts for.
         at: When it came, in seconds since the epoch.
+        title: What a conversation that has no title yet is called from now on, "" = nothing; None =
+            the beginning of the message.
     """
 
     turn: str
@@ -52,6 +54,7 @@ class Incoming:
     message: Json
     caller: Json
     at: float
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

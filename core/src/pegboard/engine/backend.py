@@ -68,3 +68,13 @@ class EmbeddedBackend:
         if self._store is not None:
             await self._store.aclose()
         await self._database.aclose()
+
+
+def folder_backend(folder: Path, *, reconcile_s: float = RECONCILE_S) -> EmbeddedBackend:
+    """Return a backend that keeps the truth in a folder, which it makes when it opens.
+
+    Args:
+        folder: Where its file goes; a local disk, since SQLite's locks must hold there.
+        reconcile_s: Seconds between two looks for turns that other hosts left.
+    """
+    return EmbeddedBackend(Database(folder), reconcile_s=reconcile_s)

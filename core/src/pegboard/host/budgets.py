@@ -10,7 +10,14 @@ import anyio.to_thread
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.spending import Spending
-from pegboard.policy.budgets import BudgetSettings, Scope, Used, spent_out, unpriced
+from pegboard.policy.budgets import (
+    BudgetSettings,
+    Scope,
+    Used,
+    last_asked,
+    spent_out,
+    unpriced,
+)
 from pegboard.policy.spend_limits import DAY_S
 from pegboard.providers.prices import Prices
 
@@ -59,22 +66,35 @@ class Budgets:
             BudgetError: When a budget is used up, or can't be held.
             StoreError: When what was spent can't be read.
         """
+        disclosed = caller.trust == "operator"
         for scope in self._settings.scopes:
             narrows = {"run": ("turn", turn), "conversation": ("key", conversation)}.get(scope)
             if narrows is not None and not narrows[1]:
                 continue
             used = await self._used(scope, dict([narrows]) if narrows else {})
-            error = spent_out(self._settings, scope, used, disclosed=caller.trust == "operator")
+            error = spent_out(self._settings, scope, used, disclosed=disclosed)
             if error is not None:
                 raise error
-        if self._settings.money is None:
+        if self._settings.money is not None and self._settings.unpriced == "stop":
+            await self._priced(provider, model, disclosed)
+
+    async def _priced(self, provider: str, model: str, disclosed: bool) -> None:
+        """Raise `BudgetError` where nobody knows what the model costs that is about to be asked."""
+        asked = self._prices.asked(provider, model)
+        if asked:
+            # in a thread: the first time it reads the prices of all vendors
+            unknown = await anyio.to_thread.run_sync(self._prices.is_unknown, provider, asked)
+        else:
+            last = last_asked(await self._used("day", {}), provider)
+            asked, unknown = (last.model, last.cost is None) if last else ("", False)
+        if not unknown:
             return
-        # in a thread: the first time it reads the prices of all vendors
-        if await anyio.to_thread.run_sync(self._prices.is_unknown, provider, model):
-            disclosed = caller.trust == "operator"
-            error = unpriced(self._settings, provider, model, disclosed=disclosed)
-            if error is not None:
-                raise error
+        may_be_free = self._prices.may_be_free(provider)
+        error = unpriced(
+            self._settings, provider, asked, disclosed=disclosed, may_be_free=may_be_free
+        )
+        if error is not None:
+            raise error
 
     async def _used(self, scope: Scope, of: dict[str, str]) -> list[Used]:
         since = self._clock.now() - DAY_S if scope == "day" else _ALL

@@ -17,6 +17,7 @@ class Child:
         run: Its id.
         parent: Id of the run that started it.
         conversation: Key of the conversation that the parent belongs to, or "".
+        epoch: How often that conversation was begun anew.
         agent: Id of the named agent that does the work.
         prompt: What it shall do.
         began: Monotonic time, in seconds.
@@ -26,6 +27,7 @@ class Child:
     run: str
     parent: str
     conversation: str = ""
+    epoch: int = 0
     agent: str = "main"
     prompt: str = ""
     began: float = 0.0

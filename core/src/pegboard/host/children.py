@@ -21,6 +21,7 @@ from pegboard.contracts.errors import CapabilityDeniedError, RunError
 from pegboard.contracts.hook_events import ModelCalled, ModelRequestEvent
 from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ChatRequest
+from pegboard.contracts.storage import Owner
 from pegboard.contracts.stream import StreamEvent
 from pegboard.host.agents import Agent
 from pegboard.host.asks import Asks
@@ -56,6 +57,7 @@ class ChildRuns:
         caller: Whom the run acts for that may start others.
         run: Id of that run.
         conversation: Key of the conversation that it belongs to, or "".
+        epoch: How often that conversation was begun anew.
         filter: What that run leaves out beside the operator's own filter.
         place: The folder it works in; its children work in the same.
         asks: Whom it asks; so do children for which nothing else is said.
@@ -68,6 +70,7 @@ class ChildRuns:
         *,
         run: str,
         conversation: str,
+        epoch: int,
         filter: ToolFilter,
         place: Place,
         asks: Asks,
@@ -76,6 +79,7 @@ class ChildRuns:
         self._caller = caller
         self._run = run
         self._conversation = conversation
+        self._epoch = epoch
         self._filter = filter
         self._place = place
         self._asks = asks
@@ -125,6 +129,7 @@ class ChildRuns:
                 run=spaces.new_id(),
                 parent=self._run,
                 conversation=self._conversation,
+                epoch=self._epoch,
                 agent=agent.id,
                 prompt=spec.prompt,
                 began=spaces.clock.monotonic(),
@@ -254,8 +259,18 @@ class _Worker:
         """Return the scope of its calls: no turn, no conversation, no person, less of a sandbox."""
         spaces = self._spaces
         model = RouteModel(self._route, on_attempt=self._attempted, admit=self._admit)
+        child = self._child
         scope = await spaces.scope(
-            self._caller, run=run, turn="", filter=filter, model=model, place=self._place
+            self._caller,
+            run=run,
+            turn="",
+            epoch=child.epoch,
+            filter=filter,
+            model=model,
+            place=self._place,
+            owner=Owner(
+                conversation=child.conversation, turn=child.parent, person=self._caller.sender
+            ),
         )
         policy = spaces.dispatcher.policy
         scope.sandbox = scope.narrowed(Gate(policy, self._caller, filter).ceiling.effects)

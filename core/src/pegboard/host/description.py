@@ -6,42 +6,26 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pegboard.contracts.caller import NO_FILTER, Caller
 from pegboard.contracts.errors import PegboardError
-from pegboard.host.child_table import ChildTable
-from pegboard.host.models import Models
+from pegboard.host.parts import HostParts
 from pegboard.plugins.decision.rescan import Changes
-from pegboard.plugins.running.activate import Activator
 from pegboard.policy.explain import explain
-from pegboard.tools.dispatch import Dispatcher
-from pegboard.tools.registry import Registry
 
 
 class Description:
     """Answers `/tools`, `/plugins`, `/rescan`, `/why` and `/status`; implements `CommandData`.
 
     Args:
-        registry: The tools.
-        dispatcher: Holds the policy in force.
-        activator: Knows the plugins' states.
-        models: Knows who is asked.
+        parts: The rooms of the host.
         look_again: Takes over what came or went.
-        children: The child runs that run now.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        dispatcher: Dispatcher,
-        activator: Activator,
-        models: Models,
-        look_again: Callable[[], Awaitable[Changes]],
-        children: ChildTable,
-    ) -> None:
-        self._children = children
+    def __init__(self, parts: HostParts, look_again: Callable[[], Awaitable[Changes]]) -> None:
         self._look_again = look_again
-        self._registry = registry
-        self._dispatcher = dispatcher
-        self._activator = activator
-        self._models = models
+        self._children = parts.spaces.children
+        self._registry = parts.registry
+        self._dispatcher = parts.dispatcher
+        self._activator = parts.activator
+        self._models = parts.models
 
     async def tools(self, caller: Caller) -> Sequence[tuple[str, str]]:
         """Return name and summary of the tools that this caller may use."""

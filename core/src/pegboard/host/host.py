@@ -31,7 +31,9 @@ from pegboard.contracts.turn import Receipt, TurnRef
 from pegboard.contracts.verdict import Verdict
 from pegboard.conversations.key import ConversationKey
 from pegboard.host.asking import Asking
+from pegboard.host.commands import host_commands
 from pegboard.host.description import Description
+from pegboard.host.fatal_call_notes import FatalCallNotes
 from pegboard.host.inbox import ChannelInbox
 from pegboard.host.ingress import IGNORED, local_caller
 from pegboard.host.instances import Instances
@@ -40,7 +42,7 @@ from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.host.provision import TurnProvision
 from pegboard.host.real_calls import real_calls
-from pegboard.host.ultra import UltraCommand
+from pegboard.host.tool_commands import tool_commands
 from pegboard.host.wishes import NO_WISHES, TurnWishes
 from pegboard.plugins.decision.boot import boot, require
 from pegboard.plugins.decision.rescan import Changes, rescan
@@ -50,9 +52,7 @@ from pegboard.plugins.running.hook_table import HookTable
 from pegboard.policy.audit import audited
 from pegboard.policy.decide import decide
 from pegboard.tools.run_scope import CallRequest, Trace
-from pegboard.turns.commands import ChatCommands
 from pegboard.turns.handler import MAX_ATTEMPTS
-from pegboard.turns.own_commands import own_commands
 from pegboard.turns.runner import TurnRunner
 from pegboard.turns.setup import TurnServices
 
@@ -88,14 +88,7 @@ class Host:
         self.instances: Instances = parts.instances
         self.models = parts.models
         self.folder_trust = FolderTrust(self.config.paths)
-        self.description = Description(
-            self.registry,
-            self.dispatcher,
-            parts.activator,
-            parts.models,
-            self.rescan,
-            parts.spaces.children,
-        )
+        self.description = Description(parts, self.rescan)
         self._parts = parts
         self._started = False
         self._rescanning = anyio.Lock()
@@ -111,6 +104,7 @@ class Host:
             store=parts.store,
             engine=parts.engine,
             prepare=provision.parts_of,
+            prepare_call=provision.call_of,
             journal=provision.journal,
             hooks=parts.hooks,
             clock=options.clock,
@@ -120,26 +114,19 @@ class Host:
             leased=provision.leased,
             limits=parts.limits,
             redact=parts.redactor,
+            news=parts.news,
+            died=FatalCallNotes(self.config.paths.state, options.clock, parts.boot.get).note,
         )
+        self.commands = host_commands(parts, self.description, keeping, asking)
         self.turns = TurnRunner(
             services,
             parts.channels,
             new_id=parts.new_id,
-            commands=ChatCommands(
-                [
-                    *own_commands(self.description),
-                    UltraCommand(
-                        tools=self.registry.list_all,
-                        judge=lambda caller, tool: decide(self.dispatcher.policy, caller, tool),
-                    ),
-                    keeping.compact,
-                    *asking.confirmations.commands(),
-                ]
-            ),
+            commands=self.commands,
             max_attempts=self.config.get("turns.max_attempts", MAX_ATTEMPTS),
         )
         parts.delivery.take(self.turns.handle, self._no_more_turns)
-        parts.taken = self._take_hooks
+        parts.taken = self._take_brought
 
     @property
     def parts(self) -> HostParts:
@@ -192,6 +179,8 @@ class Host:
         if self._started:
             with anyio.move_on_after(GOODBYE_S):  # what must be closed shall have its time too
                 await self.hooks.observe(HostStopping())
+        if self._parts.database.used:
+            await self.sessions.erase_elsewhere()
         await self._parts.aclose()
 
     async def drain(self, grace_s: float) -> None:
@@ -423,8 +412,9 @@ class Host:
         told = PegboardError("This host can't answer any more.", fix="start it again")
         self.turns.let_go(TurnOutcome(text="", status="failed", error=told.to_dict()))
 
-    def _take_hooks(self, hooks: HookTable) -> None:
+    def _take_brought(self, hooks: HookTable) -> None:
         self.turns.hooks = hooks
+        self.commands.brought = tool_commands(self._parts)
 
     async def _try(self, plugin_id: str) -> None:
         try:

@@ -133,6 +133,7 @@ class Instances:
             instance.plugin, contribution.config, instance.settings, f"{section}.{instance.name}"
         )
         active = await self._activator.activate(instance.plugin)  # as it is already
+        assert contribution.factory is not None, "only chat commands have none"
         try:
             with quiet(instance.plugin):
                 context = active.context.with_secrets(instance.secrets)

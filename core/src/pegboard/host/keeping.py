@@ -8,6 +8,7 @@ from typing import Final
 from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
 from pegboard.host.asks import AS_CONFIGURED
+from pegboard.host.erasing import Erasing
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.host.session_admin import SessionAdmin
@@ -47,6 +48,12 @@ class Keeping:
             new_id=parts.new_id,
             changed=self.history.forget,
             audit=parts.audit,
+            elsewhere=Erasing(
+                parts.archive,
+                (config.paths.plugin_storages, config.paths.state),  # here are the news
+                clock,
+                lambda event: parts.hooks.observe(event),
+            ).try_to_catch_up,
         )
         self.tidying = Tidying(
             self.sessions,

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from pegboard.config.instances import Instance
 from pegboard.config.load import Config
 from pegboard.contracts.clock import Clock
-from pegboard.contracts.errors import ConfigError, NoProviderError, PegboardError
+from pegboard.contracts.errors import NoProviderError, PegboardError
 from pegboard.contracts.provider import Notice
 from pegboard.host.asks import names, read_fallback
 from pegboard.host.instances import Instances
+from pegboard.providers.choice import Standing, announcement, chosen, standings
 from pegboard.providers.cooldown import Cooldowns
 from pegboard.providers.hop import Correct
 from pegboard.providers.model_settings import ModelTable
+from pegboard.providers.nobody import nobody
 from pegboard.providers.route import LateHop, Route
-
-OFFLINE = "offline"
-"""The provider without a model: taken when there is no other."""
 
 
 class Models:
@@ -92,7 +90,7 @@ class Models:
         """
         wanted, model = (str(self._config.get(f"agent.{key}", "")) for key in ("provider", "model"))
         try:
-            return wanted or self._chosen().name, model
+            return wanted or self._first(self.standings()).name, model
         except NoProviderError:
             return "", model
 
@@ -110,9 +108,9 @@ class Models:
         wanted = str(self._config.get("agent.provider", ""))
         if wanted:
             return await self._made(wanted, model, fallbacks)
-        chosen = self._chosen()
-        notice = self._announcement(chosen) if self._has_keys(chosen) else None
-        return await self._made(chosen.name, model, fallbacks, notice)
+        found = self.standings()
+        name = self._first(found).name
+        return await self._made(name, model, fallbacks, self._announcement(name, found))
 
     async def _made(
         self, name: str, model: str, fallbacks: Sequence[str], notice: Notice | None = None
@@ -150,47 +148,31 @@ class Models:
         usual = "" if instance is None else str(instance.settings.get("model", ""))
         return lambda model, caps: table.caps(name, model or usual, caps)
 
-    def _chosen(self) -> Instance:
+    def standings(self) -> list[Standing]:
+        """Return how the providers stand: those first that answer where nobody names one."""
+        found = self._instances.configured("provider").instances
+        return standings(found, self._config.section("providers"), self._has_secret)
+
+    def _first(self, found: Sequence[Standing]) -> Standing:
         """Return a provider that has settings, else one whose key is set, else any; offline last.
 
-        One that has neither settings nor its key was only installed, so it is nobody's wish: it is
-        taken where there is no other, and then its error names the key.
+        One that has neither settings nor its key was only installed, so it is nobody's wish.
+
+        Raises:
+            NoProviderError: When nobody can answer; it names all ways to a model.
         """
-        found = self._instances.configured("provider").instances
-        usable = [item for item in found if self._is_configured(item) or self._has_keys(item)]
-        if found:
-            return min(usable or found, key=self._rank)
-        why = self._instances.why_none("provider")
-        if why is None:
-            raise NoProviderError(
-                "No model provider is installed or configured.",
-                fix="pip install pegboard-provider-offline",
-            )
-        raise NoProviderError(f"No model provider can be used: {why.message}.", fix=why.fix)
+        first = chosen(found)
+        if first is None:
+            raise nobody(self._instances.boot, found)
+        return first
 
-    def _rank(self, instance: Instance) -> tuple[bool, bool, str]:
-        return (instance.type == OFFLINE, not self._is_configured(instance), instance.name)
-
-    def _is_configured(self, instance: Instance) -> bool:
-        return bool(self._config.section(f"providers.{instance.name}"))
-
-    def _has_keys(self, instance: Instance) -> bool:
-        try:
-            return all(map(self._has_secret, instance.secrets))
-        except ConfigError:
-            return False  # the file of secrets is broken
-
-    def _announcement(self, instance: Instance) -> Notice | None:
+    def _announcement(self, name: str, found: Sequence[Standing]) -> Notice | None:
         """Return what a person is told, once, about a provider that nobody chose by name."""
-        if not instance.secrets or self._is_configured(instance) or instance.name in self._told:
+        text = None if name in self._told else announcement(found)
+        if text is None:
             return None
-        self._told.add(instance.name)
-        keys = " and ".join(sorted(instance.secrets))
-        return Notice(
-            "provider_chosen",
-            f"{instance.name} answers, because its key {keys} is set. "
-            f"To choose for good: pegboard config set agent.provider {instance.name}",
-        )
+        self._told.add(name)
+        return Notice("provider_chosen", text)
 
 
 def _unusable(name: str, error: PegboardError, next_name: str) -> Notice:

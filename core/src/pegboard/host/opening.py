@@ -50,9 +50,12 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
     with redacted_logs(options.redactor):
         if options.resident:
             await _own(parts.database)  # before anything of a plugin runs: it may be taken
-        async with parts.activator, _opened(parts), host.tidying, parts.delivery:
+        # the plugins end last but one: what they leave for later is kept
+        async with parts.news, parts.activator, _opened(parts), host.tidying, parts.delivery:
             try:
                 await host.start()
+                if options.resident:
+                    await host.sessions.erase_elsewhere()  # what a host that died left undone
                 yield host
             finally:
                 with anyio.move_on_after(STOP_S, shield=True):

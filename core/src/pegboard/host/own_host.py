@@ -101,14 +101,11 @@ def _facts(tool: RegisteredTool) -> ToolFacts:
 
 def _refuse_unusable(host: Host, name: str) -> None:
     """Raise when a plugin that can't be used now brings the tool: a person wants to know."""
-    for record in host.records:
-        if record.usable or record.manifest is None:
-            continue
-        for tool in record.manifest.tools:
-            names = (tool["name"], f"{record.id}:{tool['name']}", *tool.get("aliases", ()))
-            if name in names:
-                raise PluginError(
-                    f"The tool {name!r} comes from the plugin {record.id} ({record.dist} "
-                    f"{record.version}), which is {record.state.value}: {record.reason}.",
-                    fix=record.fix,
-                )
+    found = host.registry.unusable(name)
+    if found is not None:
+        _, record = found
+        raise PluginError(
+            f"The tool {name!r} comes from the plugin {record.id} ({record.dist} "
+            f"{record.version}), which is {record.state.value}: {record.reason}.",
+            fix=record.fix,
+        )

@@ -27,6 +27,7 @@ from pegboard.host.ingress import Ingress
 from pegboard.host.instances import Instances
 from pegboard.host.limits import Limits
 from pegboard.host.models import Models
+from pegboard.host.news_board import NewsBoard
 from pegboard.host.options import HostOptions
 from pegboard.host.places import Places
 from pegboard.host.refusals import Refusals
@@ -101,6 +102,7 @@ class HostParts:
         self.store = self.backend.store
         self.engine = self.backend.engine
         self.archive = self.backend.archive
+        self.news = NewsBoard(paths.state / "news", clock)
         self.delivery = Delivery(
             self.store, self.engine, self.channels, slots=config.get("turns.slots", SLOTS)
         )
@@ -114,6 +116,7 @@ class HostParts:
             report=_report,
             changed=self._tell_state,
             services={
+                "news": lambda: self.news,
                 "routing": lambda: RoutingService(self.models, self.agents, self._providers),
                 "sessions": lambda: SessionService(self.store, self.archive),
             },

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import NamedTuple
 
+from pegboard.agent.setup import DispatchStep
+from pegboard.contracts.archive import Scope
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.turn import Begun
+from pegboard.host.asks import Asks
 from pegboard.host.parts import HostParts
+from pegboard.host.places import Place
 from pegboard.host.wishes import TurnWishes
+from pegboard.tools.run_scope import RunScope
 from pegboard.turns.journal import TurnJournal
+from pegboard.turns.person_call import CallParts
 from pegboard.turns.setup import Turn, TurnParts
+
+
+class _OneCall(NamedTuple):
+    """What the host provides for one call; implements `CallParts`."""
+
+    dispatch_step: DispatchStep
+    close: Callable[[str], None]
 
 
 class TurnProvision:
@@ -40,18 +55,7 @@ class TurnProvision:
         asks = agent.asks
         if not (asks.provider or asks.model):
             asks = wishes.asks(place, asks)
-        scope = await spaces.scope(
-            caller,
-            run=turn.id,
-            conversation=turn.conversation,
-            reply=turn.reply,
-            emit=turn.emit,
-            journal=turn.journal,
-            kept=None if turn.journal is None else turn.journal.kept,
-            filter=place.filter,
-            place=place,
-            asks=asks,
-        )
+        scope = await self._scope(turn, place, asks)
         offered = self._parts.dispatcher.offered(caller, scope)
         return TurnParts(
             route=await self._parts.models.route(*asks),
@@ -67,6 +71,43 @@ class TurnProvision:
             blobs=spaces.blobs,
             close=partial(spaces.close, scope),
         )
+
+    async def call_of(self, turn: Turn) -> CallParts:
+        """Return what a chat command that is one call needs; no model is chosen for it.
+
+        Raises:
+            PegboardError: When a plugin that it needs is broken.
+        """
+        spaces = self._parts.spaces
+        place = await spaces.workspace.at(TurnWishes.of(turn).folder, run=turn.id)
+        scope = await self._scope(turn, place)
+        return _OneCall(
+            dispatch_step=spaces.dispatch_step(scope, turn.caller),
+            close=partial(spaces.close, scope),
+        )
+
+    async def _scope(self, turn: Turn, place: Place, asks: Asks | None = None) -> RunScope:
+        return await self._parts.spaces.scope(
+            turn.caller,
+            run=turn.id,
+            turn=turn.id if turn.begun is not None else "",
+            conversation=turn.conversation,
+            epoch=await self._epoch(turn),
+            reply=turn.reply,
+            emit=turn.emit,
+            journal=turn.journal,
+            kept=None if turn.journal is None else turn.journal.kept,
+            filter=place.filter,
+            place=place,
+            asks=asks,
+        )
+
+    async def _epoch(self, turn: Turn) -> int:
+        """Return how often the conversation was begun anew; also for what is no turn of it."""
+        if turn.begun is not None:
+            return turn.begun.turn.epoch
+        found = await self._parts.archive.conversations(Scope(key=turn.conversation))
+        return found[0].epoch if found else 0
 
     def leased(self, caller: Caller) -> AbstractContextManager[Caller]:
         """Give a caller what it holds for the time of a run."""

@@ -20,6 +20,7 @@ from pegboard.contracts.context import ModelAccess, Reply
 from pegboard.contracts.journal import Journal
 from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ModelAnswer, ToolDeclaration
+from pegboard.contracts.storage import Owner
 from pegboard.host.agents import Agents
 from pegboard.host.asks import AS_CONFIGURED, Asks
 from pegboard.host.child_table import ChildTable
@@ -108,6 +109,7 @@ class RunSpaces:
         run: str,
         turn: str | None = None,
         conversation: str = "",
+        epoch: int = 0,
         reply: Reply | None = None,
         emit: Emit | None = None,
         trace: Trace | None = None,
@@ -117,6 +119,7 @@ class RunSpaces:
         kept: KeptResults | None = None,
         place: Place | None = None,
         asks: Asks | None = None,
+        owner: Owner | None = None,
     ) -> RunScope:
         """Return the scope of a run's calls.
 
@@ -125,6 +128,7 @@ class RunSpaces:
             run: Its id.
             turn: Id of the turn; None = that of the run.
             conversation: Key of the conversation, or "".
+            epoch: How often the conversation that it works for was begun anew.
             reply: The person; nobody but a live one is passed on.
             emit: Told of each call's progress.
             trace: Told of each stage of each call.
@@ -134,6 +138,7 @@ class RunSpaces:
             kept: Full texts of results that were cut; None = none yet.
             place: The folder it works in; None = the host's own.
             asks: Whom it asks; None = as the caller's agent does.
+            owner: Whose it is what its calls keep; None = that of its own turn.
         """
         place = self.workspace.own if place is None else place
         agent = self.agents.known(caller.agent)
@@ -147,6 +152,7 @@ class RunSpaces:
             run=run,
             turn=run if turn is None else turn,
             conversation=conversation,
+            epoch=epoch,
             sandbox=await place.workspace.sandbox(),
             workspace=place.folder,
             blobs=self.blobs,
@@ -162,6 +168,7 @@ class RunSpaces:
                 caller,
                 run=run,
                 conversation=conversation,
+                epoch=epoch,
                 filter=filter,
                 place=place,
                 asks=asks,
@@ -174,6 +181,7 @@ class RunSpaces:
             kept=kept,
             trace=trace,
             sandbox_now=place.workspace.sandbox,
+            owner=owner or Owner(conversation=conversation, turn=run, person=caller.sender),
         )
 
     def _counted(self, caller: Caller, run: str, conversation: str) -> OnAttempt | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -68,6 +68,7 @@ class SessionAdmin:
         new_id: Returns a new id for a chat.
         changed: Told of the key of each conversation that is not what it was.
         audit: Records that something was erased, and nothing of what; None = nobody does.
+        elsewhere: Erases what plugins keep of it, never raises; None = the next host does.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class SessionAdmin:
         new_id: Callable[[], str],
         changed: Callable[[str], None] = lambda key: None,
         audit: Audit | None = None,
+        elsewhere: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._audit = audit
+        self._elsewhere = elsewhere
         self._store = store
         self._archive = archive
         self._blobs = blobs
@@ -142,6 +145,7 @@ class SessionAdmin:
             return None
         await self._record("sessions.delete")
         self._changed(key)
+        await self.erase_elsewhere()
         return await remove_blobs(self._archive, self._blobs, blobs)
 
     async def delete_person(self, sender: str) -> ErasedPerson:
@@ -155,6 +159,7 @@ class SessionAdmin:
         await self._record("sessions.delete_person")
         for key in keys:
             self._changed(key)
+        await self.erase_elsewhere()
         return ErasedPerson(
             rows=rows, blobs=await remove_blobs(self._archive, self._blobs, rows.blobs)
         )
@@ -165,11 +170,22 @@ class SessionAdmin:
         Args:
             retention: How long things are kept.
         """
-        done = await prune(self._archive, self._blobs, retention, now=self._clock.now())
+        done = await prune(
+            self._archive,
+            self._blobs,
+            retention,
+            now=self._clock.now(),
+            expired=self.erase_elsewhere,
+        )
         if done.turns:
             for item in await self._store.conversations():
                 self._changed(item.key)
         return done
+
+    async def erase_elsewhere(self) -> None:
+        """Erase what plugins keep of all that was erased; what can't be done now is done later."""
+        if self._elsewhere is not None:
+            await self._elsewhere()
 
     async def _record(self, rule: str) -> None:
         """Tell the audit log what the person at this machine did."""

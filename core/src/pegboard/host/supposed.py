@@ -22,7 +22,7 @@ from pegboard.policy.profiles import Autonomy, resolve
 from pegboard.policy.rule_match import Call
 from pegboard.policy.senders import Senders
 from pegboard.policy.snapshot import PolicySnapshot
-from pegboard.tools.access import call_access
+from pegboard.tools.access import call_access, followed
 from pegboard.tools.arguments import Arguments
 from pegboard.tools.exposure import reachable
 
@@ -166,7 +166,8 @@ def one_call(host: Host, tool: RegisteredTool, arguments: str | Mapping[str, Any
             fix=f"pegboard tools show {tool.wire_name}",
         )
     effects = call_effects(spec, checked.arguments)
-    access = call_access(spec, checked.arguments, effects, host.workspace)
+    named = call_access(spec, checked.arguments, effects, host.workspace)
+    access = followed(named, host.workspace)
     return Call(
         tool=tool, access=access, arguments=checked.arguments, workspace=str(host.workspace)
     )

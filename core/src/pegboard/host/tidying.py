@@ -91,6 +91,8 @@ class Tidying:
             # not the host's clock: it paces the work of this process, and decides nothing
             await anyio.sleep(self._after_s)
             while True:
+                if self._stamp.parent.is_dir():
+                    await self._admin.erase_elsewhere()
                 try:
                     await self._look()
                 except (StoreError, OSError) as error:

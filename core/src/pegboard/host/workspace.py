@@ -12,6 +12,7 @@ import anyio
 from pegboard.config.load import Config
 from pegboard.contracts.errors import PegboardError, SandboxError
 from pegboard.contracts.sandbox import Grant, Sandbox, SandboxBackend, SandboxInfo, SandboxSpec
+from pegboard.host.control.place import socket_folder
 from pegboard.host.instances import CLOSE_S, Instances
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
 from pegboard.plugins.running.guard_stdout import quiet
@@ -145,7 +146,10 @@ class Workspace:
         return SandboxSpec(
             workspace=self.folder,
             grants=grants,
-            protected=(paths.config, paths.state, paths.data, paths.cache),
+            protected=(
+                *(paths.config, paths.state, paths.data, paths.cache),
+                *socket_folder(paths.state),
+            ),
             env=tuple(self._config.get("sandbox.env", ())),
         )
 

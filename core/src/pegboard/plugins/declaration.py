@@ -6,30 +6,21 @@ manifest.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from pegboard.config.nearest import did_you_mean
-from pegboard.contracts.capability import Capability, ControlArea
-from pegboard.contracts.effects import (
-    Audience,
-    Effect,
-    Exposure,
-    OnInterrupt,
-    PolicyClass,
-    ToolKind,
-)
+from pegboard.contracts.effects import Audience, Effect, ToolKind
 from pegboard.contracts.hookspecs import hookimpl
-from pegboard.contracts.tool import (
-    DEFAULT_LIMITS,
-    DEFAULT_TIMEOUT_S,
-    NO_HELP,
-    NO_NEEDS,
-    Intent,
-    Needs,
-    OutputLimits,
-    ToolHelp,
+from pegboard.contracts.tool import NO_NEEDS, Intent, Needs
+from pegboard.plugins.declared import (
+    BackgroundFacts,
+    Contribution,
+    Factory,
+    FamilyFacts,
+    PluginInfo,
+    ToolFacts,
 )
 
 if TYPE_CHECKING:
@@ -38,106 +29,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-Factory = Callable[..., Any]
 TOOL_MARK: Final = "__pegboard_tool__"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFacts:
-    """What an author states beside the function itself; `ToolSpec` says what each means."""
-
-    name: str = ""
-    effects: frozenset[Effect] | None = None
-    effects_by: Mapping[str, Mapping[str, Iterable[Effect]]] | None = None
-    category: str = "general"
-    audience: Audience = "any"
-    attended: str | None = None
-    capability: Capability | None = None
-    control: ControlArea | None = None
-    policy_class: PolicyClass | None = None
-    exposure: Exposure = "direct"
-    aliases: tuple[str, ...] = ()
-    intents: tuple[Intent, ...] = ()
-    help: ToolHelp = NO_HELP
-    needs: Needs = NO_NEEDS
-    on_interrupt: OnInterrupt | None = None
-    limits: OutputLimits = DEFAULT_LIMITS
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    outside: bool | None = None
-    available: Callable[..., str | None] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
-    """One thing that a plugin brings, of a kind other than tool.
-
-    Args:
-        kind: `provider`, `channel`, `sandbox`, `skill_source`, `backend`, `command`, or a kind that
-            a plugin defines.
-        name: Name of the type; configured instances refer to it.
-        factory: Called as `factory(context, settings)` with a `PluginContext` and the instance's
-            validated settings; a `command` factory takes nothing and returns a `click.Command`.
-        summary: One line for people.
-        config: `module:Class` of the pydantic model of an instance's settings, or None.
-        facts: JSON-serialisable facts that boot and search may read without importing.
-    """
-
-    kind: str
-    name: str
-    factory: Factory
-    summary: str = ""
-    config: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyFacts:
-    """Tools that a plugin adds and removes while it runs, and the most that they may be.
-
-    Args:
-        prefix: Every name of the family begins with it.
-        effects: Ceiling; None = unknown, the most dangerous.
-        audience: `owner` hides the whole family from guests.
-        kind: `tool` or `mcp`.
-    """
-
-    prefix: str
-    effects: frozenset[Effect] | None
-    audience: Audience = "any"
-    kind: ToolKind = "tool"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackgroundFacts:
-    """A background service: `run(context)` runs for as long as the plugin is active."""
-
-    name: str
-    run: Callable[[PluginContext], Awaitable[None]]
-    restart: Restart = "on_failure"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginInfo:
-    """What a plugin says about itself as a whole.
-
-    Args:
-        api: Range of the hook API it works with.
-        summary: One line; the module's docstring when empty.
-        config: `module:Class` of the pydantic model of `[plugins.<id>]`, or None.
-        secrets: Names of the secrets it may read.
-        needs: What must be present, or the plugin is `missing-need`.
-        before, after: Ids of plugins that it must be ordered before or after.
-        activate: `boot` = imported when the host starts; `use` = at first use.
-    """
-
-    api: str = ">=1,<2"
-    summary: str = ""
-    config: str | None = None
-    secrets: tuple[str, ...] = ()
-    needs: Needs = NO_NEEDS
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    activate: Literal["use", "boot"] = "use"
 
 
 @overload
@@ -246,6 +138,29 @@ class Plugin:
             Contribution(
                 kind=kind, name=name, factory=factory, summary=summary, config=config, facts=facts
             )
+        )
+
+    def chat_command(
+        self,
+        name: str,
+        *,
+        tool: str,
+        summary: str = "",
+        argument: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a chat command: `/name` calls a tool of this plugin for the person who writes it.
+
+        Args:
+            name: The word after the slash.
+            tool: Name of the tool; its result is the reply.
+            summary: One line for `/help`; that of the tool when empty.
+            argument: The argument that what follows the word becomes; "" = nothing may follow.
+            arguments: Arguments with fixed values.
+        """
+        facts = {"tool": tool, "argument": argument, "arguments": dict(arguments or {})}
+        self._contributions.append(
+            Contribution(kind="chat_command", name=name, summary=summary, facts=facts)
         )
 
     @overload
@@ -379,7 +294,8 @@ def _tool_facts(name: str, facts: dict[str, Any]) -> ToolFacts:
     for keyword in facts.keys() - known:
         raise TypeError(f"a tool has no {keyword!r}{did_you_mean(keyword, known)}")
     given: dict[str, Any] = {"name": name, **facts}
-    given["aliases"] = _names("aliases", given.get("aliases", ()))
+    for several in ("aliases", "ignored_arguments"):
+        given[several] = _names(several, given.get(several, ()))
     given["intents"] = tuple(
         Intent(item) if isinstance(item, str) else item
         for item in _listed("intents", given.get("intents", ()))

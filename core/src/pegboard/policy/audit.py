@@ -14,7 +14,7 @@ WINDOW_S: Final = 60.0
 _MOST_WINDOWS: Final = 1_000
 _MOST_CHARS: Final = 200
 """Of any text in an event: ids come from outside and could be of any length."""
-_TEXTS: Final = ("rule", "tool", "channel", "sender", "agent", "job", "run", "call")
+_TEXTS: Final = ("rule", "tool", "channel", "sender", "agent", "job", "run", "call", "subject")
 
 
 def audited(
@@ -29,6 +29,7 @@ def audited(
     how: str = "",
     run: str = "",
     call: str = "",
+    subject: str = "",
 ) -> AuditEvent:
     """Return the event of a decision about a caller.
 
@@ -43,6 +44,7 @@ def audited(
         how: How a question was answered, or "".
         run: Id of the run, or "".
         call: Id of the call, or "".
+        subject: What an admin changed, or "".
     """
     return AuditEvent(
         at=at,
@@ -61,6 +63,7 @@ def audited(
         job=caller.job,
         run=run,
         call=call,
+        subject=subject,
     )
 
 

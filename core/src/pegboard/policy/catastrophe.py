@@ -1,27 +1,33 @@
 """Commands that nobody wants to run by mistake: a second line behind rules and sandboxes.
 
-It stops slips, not ill will: what a program does by itself, or what only the shell knows, is not
-seen. A sandbox is what holds.
+It stops slips, not ill will. Not seen is what a program does by itself (a script, a Makefile), what
+only the shell knows (variables but `$HOME`, globs), what is put together or decoded on the way
+(base64 into a shell), and what comes from elsewhere (`curl | sh`). A sandbox is what holds.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Final, Literal
 
+from pegboard.policy.brace_words import expanded
+from pegboard.policy.foreign_code import INTERPRETER, deleted, forks_without_end, run
 from pegboard.policy.inner_commands import InnerCommand, inner_commands
+from pegboard.policy.rough_commands import HOME, rough_commands, unquoted, with_home
 from pegboard.policy.shell_words import Word
 
 Kind = Literal[
-    "delete_root", "change_root", "make_file_system", "overwrite_device", "fork_bomb", "kill_all",
-    "shut_down", "guess_password",
+    "delete_root", "move_root", "change_root", "make_file_system", "overwrite_device", "fork_bomb",
+    "kill_all", "shut_down", "guess_password",
 ]  # fmt: skip
+Names = Literal["", "input", "arguments"]
 REASONS: Final[dict[Kind, str]] = {
     "delete_root": "it deletes a folder of the system, or a home folder, with all that is in it",
+    "move_root": "it moves a folder of the system, or a home folder, away",
     "change_root": "it changes who may use a folder of the system, or a home folder, and all in it",
     "make_file_system": "it makes a new file system, or erases the signs of the old one",
     "overwrite_device": "it writes over a disk",
@@ -38,24 +44,48 @@ _ROOTS: Final = frozenset(
     }
 )
 _HOME: Final = re.compile(r"/(?:home|Users)/[^/*]+")
-_VARIABLE_HOME: Final = re.compile(
-    r"\brm\s+(?:-\S{1,40}\s+){0,8}(?:-\w{0,20}[rR]\w{0,20}|--recursive)\s+(?:-\S{1,40}\s+){0,8}"
-    r"[\"']?\$(?:HOME\b|\{HOME\})[\"']?/?\*?[\"']?\s*(?:$|[;&|)\n])"
-)
 _BOMB: Final = re.compile(
-    r"(?<![\w:.])([\w:.]{1,64})\s*\(\s*\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&[^}]{0,200}\}"
+    r"(?<![\w:.])([\w:.]{1,64})\s{0,8}(?:\(\s{0,8}\))?\s{0,8}\{"
+    r"[^}]{0,200}?(?<![\w:.])\1\s{0,8}(?:\|\s{0,8}\1\s{0,8}&|&\s{0,8}\1(?![\w:.]))[^}]{0,200}\}"
+    r"|(?<!\w)do\s{1,8}(?:(?:ba|da)?sh\s{1,8})?[\"']?\$0[\"']?\s{0,8}&(?!&)"
 )
-"""Both are bounded in each part: the time they take must not grow as the square of the source."""
+"""Bounded in each part: the time it takes must not grow as the square of the source."""
 _DISK: Final = re.compile(
     r"/dev/(?:[shvx]v?d[a-z]\d*|nvme\d.*|mmcblk\d.*|r?disk\d.*|mapper/.+|disk/.+|md\d.*|dm-\d+|mem|kmem|port)"
 )
+_EVERYTHING: Final = re.compile(r"\brm\s[^;&|\n]{0,200}?\s(?:\./)?\*(?=\s|$|[;&|)}])")
+_SYSRQ: Final = "/proc/sysrq-trigger"
+_PARTS: Final[dict[str, str]] = {
+    "sgdisk": r"-[ZzodntgG].*|--(?:zap|clear|delete|new|mbrtogpt|load|typecode).*",
+    "parted": r"mklabel|mktable|mkpart|rm|resizepart",
+    "cryptsetup": r"luksFormat|luksErase|erase|reencrypt",
+    "hdparm": r"--security-erase.*|--trim-sector.*",
+    "badblocks": r"-\w*w\w*",
+    "truncate": r".*",
+    "nvme": r"format|sanitize",
+}
+"""Programs that write to the disk they are given, and what says that they will."""
+_LOOKS: Final[dict[str, str]] = {
+    "fdisk": r"-l|--list|-s|--getsz",
+    "sfdisk": r"-[lFTdJgsnVq]|--(?:list.*|dump|json|show-.*|no-act|verify|part-.*|disk-id)",
+}
+"""Programs that write to the disk they are given, unless something says that they only look."""
 _MAKERS: Final = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|newfs(?:_.+)?")
 _TRIES: Final = re.compile(r"mke2fs|mkfs\.(?:ext\d|ntfs)|wipefs")
 """Those of which `-n` only says what they would do; to others it is a name, or a size."""
 _FIND_OPTION: Final = re.compile(r"--|-[EHLPXdsx]+|-[DO]\S*")
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _ENDS: Final = frozenset({"shutdown", "reboot", "halt", "poweroff"})
-_SYSTEMCTL: Final = frozenset({"poweroff", "reboot", "halt", "kexec", "emergency", "rescue"})
+_STATES: Final = frozenset(
+    {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "suspend", "hibernate"}
+)
+_TARGET: Final = (
+    r"(?:poweroff|reboot|halt|kexec|emergency|rescue|shutdown|exit|suspend|hibernate|runlevel[016])"
+    r"\.target"
+)
+_EVERYONE: Final = frozenset({"", ".", ".*", "^", ".+"})
+"""Patterns that every name matches."""
+_CLEARS: Final = frozenset({"rm", "shred", "unlink", "srm"})
 _ASKS: Final = frozenset({"--help", "--version"})
 _STDIN: Final = re.compile(r"--stdin|-[^CDRSTUacghprtu-]*S.*", re.DOTALL)
 _SUDO_VALUE: Final = re.compile(
@@ -63,7 +93,8 @@ _SUDO_VALUE: Final = re.compile(
     r"|--(?:user|group|prompt|host|chdir|chroot|role|type|other-user|close-from|command-timeout)"
 )
 """Options of `sudo` whose value is the next word."""
-_BEFORE: Final = frozenset({"then", "do", "else", "if", "while", "until", "!", "sudo", "exec"})
+_CHANGES: Final = frozenset({"chmod", "chown", "chgrp", "setfacl"})
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "su", "eval"})
 _UNKNOWN: Final = "*"
 
 
@@ -90,50 +121,137 @@ def catastrophe(source: str | tuple[str, ...]) -> Catastrophe | None:
     return None if kind is None else Catastrophe(kind, REASONS[kind])
 
 
-def _found(source: str | tuple[str, ...]) -> Kind | None:
-    if isinstance(source, str):
-        if _BOMB.search(source):
-            return "fork_bomb"
-        if _VARIABLE_HOME.search(source):
-            return "delete_root"
+def _found(source: str | tuple[str, ...], *, depth: int = 0) -> Kind | None:
+    source = with_home(source) if isinstance(source, str) else tuple(map(with_home, source))
+    text = source if isinstance(source, str) else " ".join(source)
+    if _bombs(source):
+        return "fork_bomb"
     found = inner_commands(source)
     commands = [*found.commands]
     if found.unclear:
-        commands += _roughly(source if isinstance(source, str) else " ".join(source))
+        commands += rough_commands(text)
+    everything = _EVERYTHING.search(text) is not None
+    return _first(commands, everything) or (None if depth else _in_code(commands, text))
+
+
+def _first(commands: Iterable[InnerCommand], everything: bool) -> Kind | None:
+    """Return what the first of the commands brings that brings a catastrophe.
+
+    Args:
+        commands: The commands in order.
+        everything: True when one of them is given all that is in its folder.
+    """
+    place = ""
+    names: Names = ""
     for command in commands:
+        place = _place_after(command, place)
+        names = _names_after(command, names)
+        if names == "arguments" and _read(command)[0] in _CLEARS:
+            return "delete_root"
         for check in _CHECKS:
             kind = check(command)
+            if kind is not None:
+                return kind
+        if place and _deletes_here(command, everything):
+            return "delete_root"
+    return None
+
+
+def _bombs(source: str | tuple[str, ...]) -> bool:
+    if isinstance(source, str):
+        return _BOMB.search(unquoted(source)) is not None
+    names = map(posixpath.basename, source)
+    return not _SHELLS.isdisjoint(names) and any(map(_BOMB.search, source))
+
+
+def _in_code(commands: Iterable[InnerCommand], text: str) -> Kind | None:
+    """Return what code of another language brings that one of the commands is given."""
+    for command in commands:
+        program, arguments = _read(command)
+        if not INTERPRETER.fullmatch(program):
+            continue
+        # code in a here-document is no word of the command
+        for code in (text,) if "<<" in text else (*arguments,):
+            kind = _of_code(code)
             if kind is not None:
                 return kind
     return None
 
 
-def _roughly(source: str) -> Iterator[InnerCommand]:
-    """Yield commands of source that can't be read: by what parts them, whatever is quoted."""
-    for piece in re.split(r"[;&|\n(){}`]+", source):
-        words = piece.split()
-        while words and words[0] in _BEFORE:
-            yield InnerCommand(tuple(map(Word.of, words)))
-            words = words[1:]
-        yield InnerCommand(tuple(map(Word.of, words)))
+def _of_code(code: str) -> Kind | None:
+    if forks_without_end(code):
+        return "fork_bomb"
+    if any(map(_is_root, filter(None, deleted(code)))):
+        return "delete_root"
+    return next(filter(None, (_found(source, depth=1) for source in run(code))), None)
+
+
+def _place_after(command: InnerCommand, place: str) -> str:
+    """Return the root or home that commands work in after this one, or "" for any other folder."""
+    program, arguments = _read(command)
+    if program not in ("cd", "pushd"):
+        return place
+    to = next(iter(_operands(arguments)), HOME if program == "cd" else "")
+    return to if to and _is_root(to) and "*" not in to else ""
+
+
+def _names_after(command: InnerCommand, names: Names) -> Names:
+    """Return where the names of all that is in a root, or some of them, are after a command.
+
+    Args:
+        command: The command; what `xargs` runs comes behind it.
+        names: Where they were before it: in its input, among the arguments of what it runs.
+    """
+    program, arguments = _read(command)
+    if program == "find" and any(map(_is_root, _starts(arguments))):
+        return "input"
+    if not command.piped:
+        return ""
+    return "arguments" if names and program == "xargs" else names
+
+
+def _starts(arguments: list[str]) -> Iterator[str]:
+    """Yield the folders in which `find` begins."""
+    return takewhile(_is_operand, dropwhile(_FIND_OPTION.fullmatch, arguments))
+
+
+def _deletes_here(command: InnerCommand, everything: bool) -> bool:
+    """Tell whether a command deletes all of the folder that it works in."""
+    program, arguments = _read(command)
+    here = {".", "./", "..", "../", *(("*", "./*") if everything else ())}
+    return (
+        program == "rm"
+        and _recursive(arguments, "rR")
+        and not here.isdisjoint(_operands(arguments))
+    )
 
 
 def _deletes(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
+    operands = _operands(arguments)
     if program == "rm" and _recursive(arguments, "rR"):
-        reaches = "--no-preserve-root" in arguments or any(map(_is_root, _operands(arguments)))
+        reaches = "--no-preserve-root" in arguments or any(map(_is_root, operands))
         return "delete_root" if reaches else None
+    if program == "rsync" and any(item.startswith("--del") for item in arguments):
+        return "delete_root" if any(map(_is_root, operands[1:][-1:])) else None
     if program == "find":
-        starts = takewhile(_is_operand, dropwhile(_FIND_OPTION.fullmatch, arguments))
         runs = dropwhile(lambda item: item not in _FIND_RUNS, arguments)
-        deletes = "-delete" in arguments or "rm" in map(posixpath.basename, runs)
-        return "delete_root" if deletes and any(map(_is_root, starts)) else None
+        deletes = "-delete" in arguments or not _CLEARS.isdisjoint(map(posixpath.basename, runs))
+        return "delete_root" if deletes and any(map(_is_root, _starts(arguments))) else None
     return None
+
+
+def _moves(command: InnerCommand) -> Kind | None:
+    program, arguments = _read(command)
+    if program != "mv":
+        return None
+    moved = _operands(arguments)[:-1]
+    return "move_root" if any(map(_is_root, moved)) else None
 
 
 def _changes(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
-    if program not in ("chmod", "chown", "chgrp") or not _recursive(arguments, "R"):
+    if program not in _CHANGES or not _recursive(arguments, "R"):
         return None
     return "change_root" if any(map(_is_root, _operands(arguments))) else None
 
@@ -142,14 +260,34 @@ def _writes(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
     if _MAKERS.fullmatch(program):
         return None if _only_tells(program, arguments) else "make_file_system"
-    targets = [_text(word) for sign, word in command.redirections if ">" in sign]
+    return "overwrite_device" if any(map(_DISK.fullmatch, _written(command))) else None
+
+
+def _written(command: InnerCommand) -> list[str]:
+    """Return the files that a command writes."""
+    program, arguments = _read(command)
+    files = [_text(word) for sign, word in command.redirections if ">" in sign]
+    operands = _operands(arguments)
     if program == "dd":
-        targets += [item[3:] for item in arguments if item.startswith("of=")]
+        files += [item[3:] for item in arguments if item.startswith("of=")]
     elif program in ("shred", "tee"):
-        targets += _operands(arguments)
+        files += operands
     elif program in ("cp", "mv"):
-        targets += _operands(arguments)[-1:]
-    return "overwrite_device" if any(map(_DISK.fullmatch, targets)) else None
+        files += operands[-1:]
+    elif _parts(program, arguments):
+        files += operands
+    return files
+
+
+def _parts(program: str, arguments: list[str]) -> bool:
+    """Tell whether a program writes to the disk that it is given."""
+    if program in _LOOKS:
+        return not _any(_LOOKS[program], arguments)
+    return program in _PARTS and _any(_PARTS[program], arguments)
+
+
+def _any(pattern: str, arguments: Iterable[str]) -> bool:
+    return any(re.fullmatch(pattern, item) for item in arguments)
 
 
 def _only_tells(program: str, arguments: list[str]) -> bool:
@@ -168,18 +306,23 @@ def _kills(command: InnerCommand) -> Kind | None:
     # what comes first is the number of a signal
     if program == "kill" and "-1" in arguments[1:]:
         return "kill_all"
-    return None
+    by_pattern = program == "pkill" or (program == "killall" and "-r" in arguments)
+    return "kill_all" if by_pattern and not _EVERYONE.isdisjoint(_operands(arguments)) else None
 
 
 def _shuts(command: InnerCommand) -> Kind | None:
     program, arguments = _read(command)
+    if _SYSRQ in _written(command):
+        return "shut_down"
     if not _ASKS.isdisjoint(arguments):
         return None
-    first = next(iter(_operands(arguments)), "")
+    first, *others = _operands(arguments) or ("",)
     ends = (
         (program in _ENDS and "-c" not in arguments)  # it takes back what was planned
         or (program in ("init", "telinit") and first in ("0", "6"))
-        or (program == "systemctl" and first in _SYSTEMCTL)
+        or (program in ("systemctl", "loginctl") and first in _STATES)
+        or (program == "systemctl" and first in ("start", "isolate") and _any(_TARGET, others))
+        or (program == "kexec" and not {"-e", "--exec"}.isdisjoint(arguments))
     )
     return "shut_down" if ends else None
 
@@ -200,14 +343,18 @@ def _guesses(command: InnerCommand) -> Kind | None:
 
 
 _CHECKS: Final[tuple[Callable[[InnerCommand], Kind | None], ...]] = (
-    _deletes, _changes, _writes, _kills, _shuts, _guesses,
+    _deletes, _moves, _changes, _writes, _kills, _shuts, _guesses,
 )  # fmt: skip
 
 
 def _read(command: InnerCommand) -> tuple[str, list[str]]:
     """Return the program without its folder, and its arguments; `*` for what is not known."""
-    words = [_text(word) for word in command.words]
+    words = [text for word in command.words for text in _texts(word)]
     return (posixpath.basename(words[0]), words[1:]) if words else ("", [])
+
+
+def _texts(word: Word) -> Sequence[str]:
+    return expanded(word.braces) if word.braces else (_text(word),)
 
 
 def _text(word: Word) -> str:

@@ -98,7 +98,7 @@ class Gate:
         """
         # without rules, as nearly always, nothing is asked of each call
         if self._rules and (
-            access is not None and arguments is not None and self._reads_arguments(tool)
+            access is not None and arguments is not None and self.reads_arguments(tool)
         ):
             call = Call(tool=tool, access=access, arguments=arguments, workspace=workspace)
             return self._judge(tool, access, call)
@@ -125,7 +125,8 @@ class Gate:
         classes = possible_classes(tool)
         return next((name for name in classes if name in self.ceiling.classes), classes[0])
 
-    def _reads_arguments(self, tool: RegisteredTool) -> bool:
+    def reads_arguments(self, tool: RegisteredTool) -> bool:
+        """Tell whether a rule looks at the arguments of this tool's calls."""
         return any(rule.looks_at_arguments and rule.is_about_tool(tool) for rule in self._rules)
 
     def _judge(

@@ -48,12 +48,14 @@ class InnerCommand:
         assignments: Variables that are set for it, or for what follows.
         redirections: Operator and file of each.
         carries: True when all that it does is to run others of the commands found.
+        piped: True when it reads what the command before it writes.
     """
 
     words: tuple[Word, ...]
     assignments: tuple[Word, ...] = ()
     redirections: tuple[tuple[str, Word], ...] = ()
     carries: bool = False
+    piped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class _Reader:
         self._words = Words(source, self._nested, self._until_paren)
         self._documents: list[tuple[str | None, bool, bool]] = []
         self._cases = 0
+        self._piped = False
 
     def all(self) -> None:
         """Read the whole source."""
@@ -137,11 +140,14 @@ class _Reader:
             if words.takes("\n"):
                 self._read_documents()
             elif words.takes(";"):
+                self._piped = False
                 self._end_of_choice()
-            elif words.next not in ("&", "|"):
-                break
+            elif words.takes("||") or words.takes("&"):
+                self._piped = False
+            elif words.takes("|&") or words.takes("|"):
+                self._piped = True
             else:
-                words.skip()
+                break
         if words.next != end or self._cases or self._documents:
             raise UnclearError(_UNMATCHED)
         self._cases = outer
@@ -149,6 +155,7 @@ class _Reader:
     def _command(self) -> None:
         """Read one command up to what ends it."""
         words = self._words
+        piped, self._piped = self._piped, False
         found: list[Word] = []
         files: list[tuple[str, Word]] = []
         while True:
@@ -165,17 +172,20 @@ class _Reader:
                     found.append(word)
                 if self._names_descriptor(word):
                     found.pop()
-        self._keep(found, files)
+        if found or files:
+            self._keep(found, files, piped=piped)
+        else:
+            self._piped = piped  # it may be on the next line
 
-    def _keep(self, words: list[Word], files: list[tuple[str, Word]]) -> None:
+    def _keep(self, words: list[Word], files: list[tuple[str, Word]], *, piped: bool) -> None:
         count = 0
         while count < len(words) and (match := _ASSIGNMENT.match(words[count].bare)):
             if _RULES_SHELLS.fullmatch(match[1]):
                 raise UnclearError(f"{match[1]} rules what a shell runs")
             count += 1
-        if words or files:
-            command = InnerCommand(tuple(words[count:]), tuple(words[:count]), tuple(files))
-            _add(self._found, command, depth=self._depth, bash=self._bash)
+        parts = tuple(words[count:]), tuple(words[:count]), tuple(files)
+        command = InnerCommand(*parts, piped=piped)
+        _add(self._found, command, depth=self._depth, bash=self._bash)
 
     def _word(self) -> Word:
         """Read a word, or an assignment of a list."""
@@ -367,4 +377,4 @@ def _add(
     for source, by_bash in told.sources:
         _Reader(source, found, depth=depth + 1, bash=bash if by_bash is None else by_bash).all()
     for words in told.commands:
-        _add(found, InnerCommand(words), depth=depth + 1, bash=bash)
+        _add(found, InnerCommand(words, piped=command.piped), depth=depth + 1, bash=bash)

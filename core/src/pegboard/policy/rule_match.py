@@ -189,11 +189,16 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _places(call: Call, name: str) -> list[tuple[str, ...]]:
-    """Return the places that an argument names: absolute, and seen from the workspace."""
+    """Return the places that an argument names: absolute, and seen from the workspace.
+
+    A path with a link on the way is two places: the one that is named, and the one that is meant.
+    """
     return [
-        (item.resource, _seen_from(call.workspace, item.resource))
+        (place, _seen_from(call.workspace, place))
         for item in call.access
         if item.argument == name and item.resource
+        for place in (item.resource, item.leads_to)
+        if place
     ]
 
 

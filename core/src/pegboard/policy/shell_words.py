@@ -46,12 +46,15 @@ class Word:
         single: False when it may become no word, or several.
         bare: The text it begins with before anything is quoted or expanded.
         plain: True when nothing of it is quoted, so that it can be a reserved word.
+        braces: Where braces make several words of it, and nothing in it is quoted or expanded
+            otherwise: as it is written, else "".
     """
 
     parts: tuple[str | None, ...]
     single: bool = True
     bare: str = ""
     plain: bool = False
+    braces: str = ""
 
     @property
     def text(self) -> str | None:
@@ -129,7 +132,7 @@ class Words:
         """Read one word."""
         start, outer = self.at, (self._parts, self._single)
         self._parts, self._single = [], True
-        bare, open_brace, several, plain = "", False, False, True
+        bare, open_brace, several, plain, written = "", False, False, True, True
         leading = True
         while self.next not in META or self.is_process():  # nothing, at the end, is in it too
             char = self.next
@@ -137,6 +140,7 @@ class Words:
             self._piece(char)
             if char in _SPECIAL_CHARS:
                 leading = plain = False
+                written = written and char in _PATTERN
                 continue
             if leading:
                 bare += char
@@ -147,7 +151,8 @@ class Words:
         if self.source[start : self.at] in ("[", "[["):
             return Word((self.source[start : self.at],), plain=True)  # commands, no patterns
         if several:
-            return Word((None,), single=False, bare=bare)
+            braces = self.source[start : self.at] if written else ""
+            return Word((None,), single=False, bare=bare, braces=braces)
         return Word(_merged(parts), single, bare, plain)
 
     def _lists(self, char: str, begun: int) -> bool:

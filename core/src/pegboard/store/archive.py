@@ -9,10 +9,10 @@ from typing import Final
 
 import anyio.to_thread
 
-from pegboard.contracts.archive import CallResultRecord, Erased, Found, Scope
+from pegboard.contracts.archive import CallResultRecord, Erased, Erasure, Found, Scope
 from pegboard.contracts.transcript import Conversation, TurnMessages
 from pegboard.contracts.turn import Json
-from pegboard.store import blob_rows, person_rows, retention_rows, search_rows
+from pegboard.store import blob_rows, erasure_rows, person_rows, retention_rows, search_rows
 from pegboard.store.crash_points import reached
 from pegboard.store.database import Database
 
@@ -84,6 +84,17 @@ class EmbeddedArchive:
             gone += some
             if some < _TURNS_AT_ONCE:
                 return gone
+
+    async def erasures(self) -> Sequence[Erasure]:
+        """Return what was erased here and may still be kept elsewhere, the first erased first."""
+        return await self.database.read(erasure_rows.pending)
+
+    async def settle(self, erasures: Sequence[Erasure], *, now: float) -> None:
+        """Forget what is erased everywhere; turns that ran when they were erased stay for a day."""
+        numbers = [item.number for item in erasures]
+        reached("settle", "before")
+        await self.database.write(partial(erasure_rows.settle, numbers=numbers, now=now))
+        reached("settle", "after")
 
     async def blobs_of(self, key: str) -> set[str]:
         """Return the ids of the blobs that one conversation may refer to."""

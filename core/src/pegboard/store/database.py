@@ -146,6 +146,11 @@ class Database:
             self._lock.release()
             self._lock = None
 
+    @property
+    def used(self) -> bool:
+        """True once the file was opened."""
+        return self._writer is not None
+
     def _may_read(self) -> bool:
         """Tell whether the file can be read; not while its first writer is still migrating it."""
         return self._writer is not None and self._writer.ready

@@ -98,6 +98,10 @@ class EmbeddedStore:
         """Return the turns that have not ended, in the order in which they came."""
         return await self.database.read(turn_rows.open_turns)
 
+    async def dead_turns(self) -> Sequence[TurnRef]:
+        """Return the turns that were given up, the one that ended last first."""
+        return await self.database.read(turn_rows.dead_turns)
+
     async def turn(self, turn: str) -> TurnRecord | None:
         """Return a turn, or None."""
         return await self.database.read(partial(turn_rows.record, turn=turn))

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from pegboard.contracts.turn import Incoming, Receipt, TurnRef
 from pegboard.store.encoding import dumped, kept
+from pegboard.store.titles import title_of
 from pegboard.store.turn_rows import REF, ref_of
 
-TITLE_CHARS: Final = 80
 _KNOWN: Final = f"""
     SELECT {REF} FROM turn WHERE id = coalesce(
         (SELECT turn FROM inbox WHERE turn = ?),
@@ -40,13 +40,12 @@ def row_of(incoming: Incoming) -> Row:
     Raises:
         StoreError: When the message or the caller is no JSON.
     """
-    text = incoming.message.get("text")
-    title = " ".join(text[: TITLE_CHARS * 4].split())[:TITLE_CHARS] if isinstance(text, str) else ""
+    text = incoming.message.get("text") if incoming.title is None else incoming.title
     return Row(
         incoming,
         dumped(incoming.message, "message"),
         dumped(incoming.caller, "caller"),
-        kept(title),
+        kept(title_of(text)),
     )
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from pegboard.contracts.turn import Json
 from pegboard.store.encoding import as_was
 from pegboard.store.schema_turns import OPEN
 
@@ -171,8 +172,11 @@ def _questions(connection: sqlite3.Connection, now: float) -> tuple[Question, ..
     )
 
 
-def _text(message: str | None) -> str:
+def shortened(message: Json) -> str:
     """Return the beginning of the text of a message."""
-    given = json.loads(message) if message else {}
-    text = " ".join(str(given.get("text", "")).split())
+    text = " ".join(str(message.get("text", "")).split())
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
+
+
+def _text(message: str | None) -> str:
+    return shortened(json.loads(message) if message else {})

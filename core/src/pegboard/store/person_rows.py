@@ -17,6 +17,7 @@ from pegboard.store import (
     approval_rows,
     call_rows,
     conversation_rows,
+    erasure_rows,
     outbox_rows,
     spending_rows,
     turn_rows,
@@ -24,6 +25,7 @@ from pegboard.store import (
 from pegboard.store.blob_rows import blob_ids
 from pegboard.store.encoding import as_was, kept, loaded
 from pegboard.store.search_rows import has_index
+from pegboard.store.titles import retitle, titles_of
 
 _TURNS: Final = """
     SELECT turn.id, turn.key FROM inbox JOIN turn ON turn.id = inbox.turn
@@ -78,19 +80,23 @@ def told_beside(connection: sqlite3.Connection, sender: str) -> list[Json]:
 def erase(connection: sqlite3.Connection, sender: str) -> Erased:
     """Erase a person; what was there is overwritten in the file, and not only given free."""
     theirs = _theirs(connection, sender)
+    titles = titles_of(_messages(connection, sender))
     blobs = _blobs(connection, [turn for turn, _ in theirs])
     connection.execute("PRAGMA secure_delete=ON")
     try:
         alone, shared = _parted(connection, sender, theirs)
         spendings = _erase_spending(connection, sender, alone)
         # first: a fork of a conversation has copies of what was said, and no turns of its own
-        _erase_said(connection, [turn for turn, _ in theirs])
+        copies = _erase_said(connection, [turn for turn, _ in theirs])
         for key in alone:
             connection.execute("DELETE FROM conversation WHERE key = ?", (key,))
         for key in shared:
             turns = [(turn,) for turn, other in theirs if other == key]
             connection.executemany("DELETE FROM turn WHERE id = ?", turns)
-            connection.execute("UPDATE conversation SET title = '' WHERE key = ?", (key,))
+            erasure_rows.add(connection, "thinned", key)
+        erasure_rows.add(connection, "person", kept(sender))
+        for key in {*shared, *copies}:
+            retitle(connection, key, titles)
         connection.execute("UPDATE approval SET by = '' WHERE by = ?", (kept(sender),))
         if theirs and has_index(connection):
             # else the words stay in the index until it is next merged
@@ -119,7 +125,16 @@ def _parted(
     return [key for key in keys if key not in shared], shared
 
 
-def _erase_said(connection: sqlite3.Connection, turns: Sequence[str]) -> None:
+def _messages(connection: sqlite3.Connection, sender: str) -> list[Json]:
+    """Return what a person wrote, as it came in."""
+    rows = connection.execute(
+        "SELECT message FROM inbox WHERE json_extract(caller, '$.sender') = ?", (sender,)
+    )
+    return [loaded(message) for (message,) in rows]
+
+
+def _erase_said(connection: sqlite3.Connection, turns: Sequence[str]) -> set[str]:
+    """Erase what was said in turns, in copies as well; return the conversations it was in."""
     rows = connection.execute(
         """
         DELETE FROM message WHERE turn IN (SELECT value FROM json_each(?)) AND turn <> ''
@@ -127,7 +142,8 @@ def _erase_said(connection: sqlite3.Connection, turns: Sequence[str]) -> None:
         """,
         (json.dumps(turns),),
     )
-    for key in {key for (key,) in rows.fetchall()}:
+    keys = {key for (key,) in rows.fetchall()}
+    for key in keys:
         # a summary may tell what they said; the turns that it stood for count again
         connection.execute("DELETE FROM message WHERE key = ? AND summary = 1", (key,))
         connection.execute("UPDATE conversation SET tokens = NULL WHERE key = ?", (key,))
@@ -139,6 +155,7 @@ def _erase_said(connection: sqlite3.Connection, turns: Sequence[str]) -> None:
             """,
             (key,),
         )
+    return keys
 
 
 def _erase_spending(connection: sqlite3.Connection, sender: str, keys: Sequence[str]) -> int:

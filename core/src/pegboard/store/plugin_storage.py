@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import StoreError
-from pegboard.contracts.storage import Document, Place
+from pegboard.contracts.storage import NOBODY, Document, EraseSql, Owner, Place
 from pegboard.store.database import Database
-from pegboard.store.encoding import dumped, loaded
+from pegboard.store.encoding import dumped, kept, loaded
 from pegboard.store.migration import Migration
+from pegboard.store.plugin_erasure import DOCUMENTS as DOCUMENTS
+from pegboard.store.plugin_erasure import TABLES as TABLES
 from pegboard.store.plugin_tables import PluginTables, steps
 
-DOCUMENTS: Final = "documents.db"
-TABLES: Final = "tables.db"
 _LAST: Final = chr(0x10FFFF)
 """Behind every key that a prefix may be followed by."""
 _MIGRATIONS: Final = (
@@ -35,12 +35,30 @@ _MIGRATIONS: Final = (
             """,
         ),
     ),
+    Migration(
+        2,
+        "owners",
+        (
+            *(
+                f"ALTER TABLE document ADD COLUMN {owner} TEXT NOT NULL DEFAULT ''"
+                for owner in ("conversation", "turn", "person")
+            ),
+            *(
+                f"CREATE INDEX document_{owner} ON document({owner}) WHERE {owner} <> ''"
+                for owner in ("conversation", "turn", "person")
+            ),
+        ),
+    ),
 )
-_PUT: Final = """
-    INSERT INTO document(collection, key, value, updated_at) VALUES (?, ?, ?, ?)
+_INSERT: Final = """
+    INSERT INTO document(collection, key, value, updated_at, conversation, turn, person)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT(collection, key) DO UPDATE
     SET value = excluded.value, updated_at = excluded.updated_at
 """
+_OWN: Final = (
+    ", conversation = excluded.conversation, turn = excluded.turn, person = excluded.person"
+)
 _DELETE: Final = "DELETE FROM document WHERE collection = ? AND key = ?"
 
 
@@ -67,12 +85,18 @@ class PluginStorage:
         text = await self._documents.read(lambda connection: _value(connection, place))
         return default if text is None else loaded(text)
 
-    async def put(self, collection: str, key: str, value: Any) -> None:
+    async def put(self, collection: str, key: str, value: Any, *, of: Owner | None = None) -> None:
         """Keep a JSON value; one that was there is replaced."""
-        await self.write({(collection, key): value})
+        await self.write({(collection, key): value}, of=of)
 
     async def update(
-        self, collection: str, key: str, change: Callable[[Any], Any], default: Any = None
+        self,
+        collection: str,
+        key: str,
+        change: Callable[[Any], Any],
+        default: Any = None,
+        *,
+        of: Owner | None = None,
     ) -> Any:
         """Replace a value by what `change` makes of it, as one step, and return the new one."""
         place, now = checked((collection, key)), self._clock.now()
@@ -80,7 +104,8 @@ class PluginStorage:
         def work(connection: sqlite3.Connection) -> Any:
             text = _value(connection, place)
             value = change(default if text is None else loaded(text))
-            connection.execute(_PUT, (*place, dumped(value, _what(place)), now))
+            row = (*place, dumped(value, _what(place)), now, *_named(of))
+            connection.execute(_put(of), row)
             return value
 
         return await self._documents.write(work)
@@ -91,6 +116,18 @@ class PluginStorage:
         return await self._documents.write(
             lambda connection: connection.execute(_DELETE, place).rowcount > 0
         )
+
+    async def delete_same(self, documents: Mapping[Place, Mapping[str, Any]]) -> None:
+        """Remove documents as one step, each only if its value still has these members."""
+        known = {checked(place): dict(members) for place, members in documents.items()}
+
+        def work(connection: sqlite3.Connection) -> None:
+            for place, members in known.items():
+                text = _value(connection, place)
+                if text is not None and members.items() <= loaded(text).items():
+                    connection.execute(_DELETE, place)
+
+        await self._documents.write(work)
 
     async def list(
         self, collection: str, *, prefix: str = "", after: str = "", limit: int | None = None
@@ -111,19 +148,30 @@ class PluginStorage:
 
         return await self._documents.read(work)
 
-    async def write(self, put: Mapping[Place, Any], delete: Sequence[Place] = ()) -> None:
+    async def write(
+        self,
+        put: Mapping[Place, Any],
+        delete: Sequence[Place] = (),
+        *,
+        of: Owner | None = None,
+    ) -> None:
         """Put and delete several documents, of any collections, as one step."""
-        now = self._clock.now()
-        rows = [(*checked(place), dumped(value, _what(place)), now) for place, value in put.items()]
+        now, owner = self._clock.now(), _named(of)
+        rows = [
+            (*checked(place), dumped(value, _what(place)), now, *owner)
+            for place, value in put.items()
+        ]
         gone = [checked(place) for place in delete]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(_DELETE, gone)
-            connection.executemany(_PUT, rows)
+            connection.executemany(_put(of), rows)
 
         await self._documents.write(work)
 
-    async def tables(self, migrations: Sequence[Sequence[str]]) -> PluginTables:
+    async def tables(
+        self, migrations: Sequence[Sequence[str]], *, erase: EraseSql | None = None
+    ) -> PluginTables:
         """Open the plugin's own tables, and bring them to the newest form."""
         if self._closed:
             raise StoreError(f"The storage of the plugin {self._plugin_id} is closed.")
@@ -137,7 +185,7 @@ class PluginStorage:
             )
         opened = self._tables
         try:
-            await opened.open()
+            await opened.open(erase)
         except BaseException:
             if self._tables is opened:
                 self._tables = None  # the next try begins anew
@@ -178,6 +226,15 @@ def _value(connection: sqlite3.Connection, place: Place) -> str | None:
         "SELECT value FROM document WHERE collection = ? AND key = ?", place
     ).fetchone()
     return None if row is None else str(row[0])
+
+
+def _put(of: Owner | None) -> str:
+    return _INSERT if of is None else _INSERT + _OWN
+
+
+def _named(of: Owner | None) -> tuple[str, str, str]:
+    owner = of or NOBODY
+    return kept(owner.conversation), kept(owner.turn), kept(owner.person)
 
 
 def _what(place: Place) -> str:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from pegboard.contracts.errors import StoreError
-from pegboard.contracts.storage import ConstraintError, Parameters, Row, Statements
+from pegboard.contracts.storage import ConstraintError, EraseSql, Parameters, Row, Statements
 from pegboard.store.database import Database
 from pegboard.store.migration import Migration
+from pegboard.store.plugin_erasure import keep_sql
+from pegboard.store.plugin_sql import refuse
 
 T = TypeVar("T")
-
-_BEFORE: Final = r"(?:\s|;|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*"
-_FIRST_WORD: Final = re.compile(_BEFORE + "([A-Za-z]*)", re.DOTALL)
-_REFUSED: Final = frozenset(
-    (
-        *("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"),
-        *("ATTACH", "DETACH", "PRAGMA", "VACUUM"),
-    )
-)
-"""Statements that are about the file or its transactions: those are the host's business."""
 
 
 class PluginTables:
@@ -42,13 +33,18 @@ class PluginTables:
     ) -> None:
         self.migrations = migrations
         self._plugin_id = plugin_id
+        self._erase: EraseSql | None = None
         self._database = Database(folder, name=name, migrations=migrations)
 
-    async def open(self) -> None:
+    async def open(self, erase: EraseSql | None = None) -> None:
         """Open and migrate the file; again: does nothing.
 
+        Args:
+            erase: How rows are erased; None = as it was said the last time.
+
         Raises:
-            StoreError: When a step fails, or a newer version of the plugin has written the tables.
+            StoreError: When a step fails, a newer version of the plugin has written the tables, or
+                `erase` is no SQL for them.
         """
         try:
             await self._database.open()
@@ -61,6 +57,9 @@ class PluginTables:
                 fix="install that version again",
                 **error.details,
             ) from error
+        if erase is not None and erase != self._erase:
+            await self._database.write(partial(keep_sql, erase=erase))
+            self._erase = erase
 
     async def query(self, sql: str, parameters: Parameters = ()) -> Sequence[Row]:
         """Read: run one statement that changes nothing and return its rows."""
@@ -123,22 +122,6 @@ def run(connection: sqlite3.Connection, sql: str, parameters: Parameters) -> lis
         if name != "SQLITE_ERROR":
             raise  # the disk is full or the like: said as for the host's own store
         raise StoreError(f"The statement can't be run: {error}.", fix="mend the SQL") from error
-
-
-def refuse(sql: str) -> None:
-    """Refuse a statement that is about the file and not about what is in it.
-
-    Raises:
-        StoreError: With its first word.
-    """
-    match = _FIRST_WORD.match(sql)
-    word = match[1].upper() if match else ""
-    if word in _REFUSED:
-        raise StoreError(
-            f"{word} is not for plugins: the host opens the file and begins and ends its "
-            "transactions.",
-            fix="use Tables.transaction for several statements that belong together",
-        )
 
 
 def steps(migrations: Sequence[Sequence[str]]) -> tuple[Migration, ...]:

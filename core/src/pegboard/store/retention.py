@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,14 @@ class Pruned:
         }
 
 
-async def prune(archive: Archive, blobs: Path, retention: Retention, *, now: float) -> Pruned:
+async def prune(
+    archive: Archive,
+    blobs: Path,
+    retention: Retention,
+    *,
+    now: float,
+    expired: Callable[[], Awaitable[None]] | None = None,
+) -> Pruned:
     """Erase what is kept no longer; safe while hosts work on the store.
 
     Args:
@@ -74,6 +81,7 @@ async def prune(archive: Archive, blobs: Path, retention: Retention, *, now: flo
         blobs: Folder of the blobs.
         retention: How long things are kept.
         now: Seconds since the epoch.
+        expired: Called before the blobs are looked at: what else is kept of old turns goes there.
 
     Raises:
         StoreError: When the store can't be read or written.
@@ -81,6 +89,8 @@ async def prune(archive: Archive, blobs: Path, retention: Retention, *, now: flo
     turns = 0
     if retention.keep_days:
         turns = await archive.expire(now - retention.keep_days * DAY_S)
+    if expired is not None:
+        await expired()
     return Pruned(turns=turns, blobs=await _swept(archive, blobs, retention, now))
 
 

@@ -59,6 +59,16 @@ def open_turns(connection: sqlite3.Connection) -> list[TurnRef]:
     return [ref_of(row, attempts=row[5]) for row in rows]
 
 
+def dead_turns(connection: sqlite3.Connection) -> list[TurnRef]:
+    """Return the turns that were given up, the one that ended last first."""
+    rows = connection.execute(
+        f"""
+        SELECT {REF}, attempts FROM turn WHERE state = 'dead' ORDER BY ended_at DESC, number DESC
+        """
+    )
+    return [ref_of(row, attempts=row[5]) for row in rows]
+
+
 def open_of(connection: sqlite3.Connection, key: str) -> list[tuple[TurnRef, TurnState, int]]:
     """Return the open turns of a conversation in order, each with its state and fence."""
     rows = connection.execute(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from pegboard.testing.host import HostFactory
 
 pytest.register_assert_rewrite("pegboard.testing.contracts")
+TOLD: Final = "pegboard"
+"""Name of a property of a test (`record_property`) that is printed when all tests have ended."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have to tell, in whatever process they ran."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, text in getattr(report, "user_properties", ()):
+                if name == TOLD and report.when == "call":
+                    terminalreporter.write_line(str(text))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 4
 _INTEGER: Final = re.compile(r"[+-]?\d{1,300}", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_BETWEEN_WORDS: Final = re.compile(r"[-_\s]+|(?<=[a-z0-9])(?=[A-Z])", re.ASCII)
 _NOTHING: Final = object()
 
 
@@ -29,7 +30,8 @@ def repair(
     """Change values whose type nearly fits, in place, and return what was changed.
 
     Text becomes the number, boolean, null, list or object that it spells; one value becomes a list
-    of one; a number becomes text, as it was written (`1.10` is not `1.1`). Nothing is guessed
+    of one; a number becomes text, as it was written (`1.10` is not `1.1`); one of several names is
+    found in any spelling of its words (`Cherry-Pick` for `cherry_pick`). Nothing is guessed
     (`"yes"` stays text), shortened (`"5.5"` never becomes an integer) or dropped.
 
     Args:
@@ -142,7 +144,10 @@ def _repair_one(
     except (KeyError, IndexError, TypeError):
         return None  # an earlier repair of this round moved it; the next round looks again
     written = _written(old, path, source) if type(old) in (int, float) else None
-    new = _nearest_value(old, types_of(schema, schema_at(schema, path)), written)
+    wanted = schema_at(schema, path)
+    new = _named(schema, wanted, old) if isinstance(old, str) else _NOTHING
+    if new is _NOTHING:
+        new = _nearest_value(old, types_of(schema, wanted), written)
     if new is _NOTHING:
         return None
     parent[path[-1]] = new
@@ -153,6 +158,19 @@ def dotted(path: Iterable[str | int]) -> str:
     """Return a path as people write it: `options.tags[2]`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
+
+
+def _named(root: Mapping[str, Any], schema: Any, value: str) -> Any:
+    """Return the one name of those admitted that is meant by another spelling of its words."""
+    names = [name for node in _in_place(root, schema) for name in node.get("enum", ())]
+    if value in names:
+        return _NOTHING
+    meant = {name for name in names if isinstance(name, str) and _words(name) == _words(value)}
+    return meant.pop() if len(meant) == 1 else _NOTHING
+
+
+def _words(name: str) -> str:
+    return _BETWEEN_WORDS.sub("_", name.strip()).lower()
 
 
 def _nearest_value(value: Any, types: list[str], written: str | None) -> Any:

@@ -86,6 +86,7 @@ def tool_context(
             run=run.run,
             turn=run.turn,
             conversation=run.conversation,
+            epoch=run.epoch,
             attempt=1 if journal is None else journal.attempt(request.id),
             idempotency_key=(
                 f"{run.run}:{request.id}"
@@ -95,6 +96,7 @@ def tool_context(
             deadline=run.clock.monotonic() + call.tool.spec.timeout_s,
             effects=effects,
             workspace=run.workspace,
+            owner=run.owner,
         ),
         caller=caller,
         plugin=ready.context,

@@ -156,5 +156,5 @@ def _visible(
     tool = dispatcher.registry.find(name)
     run, caller = request.run, request.caller
     if tool is None or not dispatcher.allows(caller, run, tool):
-        return refusals.not_found(name, dispatcher.allowed(caller, run))
+        return dispatcher.not_found(name, caller, run)
     return tool

@@ -21,7 +21,7 @@ from pegboard.policy.decide import Gate
 from pegboard.policy.derive import call_effects
 from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 from pegboard.tools import refusals
-from pegboard.tools.access import call_access
+from pegboard.tools.access import call_access, followed
 from pegboard.tools.arguments import Arguments, Checked
 from pegboard.tools.asking import Asking
 from pegboard.tools.call_context import unavailable_reason
@@ -155,7 +155,7 @@ class Dispatcher:
                 if counted:  # alike, whether or not there is a tool
                     self._note(caller, denied=True)
                 return Unfound(
-                    refusals.not_found(name, self.allowed(caller, run)),
+                    self.not_found(name, caller, run),
                     tool,
                     verdict.rule if verdict is not None and hidden else "exposure",
                 )
@@ -166,6 +166,17 @@ class Dispatcher:
                 return Unfound(refusals.invalid_arguments(tool, checked, by_hook=False))
             name, arguments = checked.arguments["name"], checked.arguments.get("arguments", "")
         return Unfound(refusals.nested_too_deeply())
+
+    def not_found(self, name: str, caller: Caller, run: RunScope) -> ToolResult:
+        """Answer a name that means nothing to a caller.
+
+        The owner is told of a plugin that can't be used now, where the call could have passed.
+        """
+        if caller.trust == "operator":
+            found = self.registry.unusable(name)
+            if found is not None and self.allows(caller, run, found[0]):
+                return refusals.plugin_unusable(name, found[1])
+        return refusals.not_found(name, self.allowed(caller, run))
 
     def offered(self, caller: Caller, run: RunScope) -> tuple[RegisteredTool, ...]:
         """Return the tools that a model may be offered now: allowed, reachable and available."""
@@ -269,6 +280,8 @@ class Dispatcher:
         """Decide about what will really run."""
         request, tool = call.request, call.tool
         access = call_access(tool.spec, arguments, effects, request.run.workspace)
+        if call.gate.reads_arguments(tool):  # links are looked up only where a rule may care
+            access = followed(access, request.run.workspace)
         workspace = str(request.run.workspace)
         verdict = call.gate.judge(tool, access, arguments, workspace=workspace)
         if request.caller.lease:

@@ -16,6 +16,7 @@ from pegboard.contracts.hook_events import ToolResultEvent
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.contracts.store import FencedError
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.plugins.discovery.scan import FoundPlugin
 from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.tools import refusals
 from pegboard.tools.call_context import reason_of, tool_context
@@ -60,7 +61,8 @@ async def execute(
         run.trace("run", arguments=arguments, effects=sorted(effects))
     asking = current_call.set(request)
     try:
-        outcome = await _run(call, ready, context, arguments)
+        found = dispatcher.registry.installed(tool.plugin)
+        outcome = await _run(call, ready, context, arguments, found)
     finally:
         current_call.reset(asking)
     if outcome.result.control is not None:
@@ -110,6 +112,7 @@ async def _run(
     ready: Implementation,
     context: ToolContext | None,
     arguments: Mapping[str, Any],
+    found: FoundPlugin | None,
 ) -> Outcome:
     """Await the tool within its time; what it raises is told, not raised."""
     tool = call.tool
@@ -132,7 +135,8 @@ async def _run(
         if not is_plugin_fault(error):
             raise
         if not scope.cancel_called:
-            return raised(tool, error)
+            to_operator = call.request.caller.trust == "operator"
+            return raised(tool, error, found=found, to_operator=to_operator)
     return timed_out(tool)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pegboard.config.schema import Problem
 from pegboard.contracts.tool import RegisteredTool, ToolSpec
@@ -33,6 +34,24 @@ def manifest_tools(
                 continue
             found[tool.canonical] = tool
     return list(found.values()), tuple(problems)
+
+
+def unusable_tool(
+    records: Iterable[PluginRecord], name: str
+) -> tuple[RegisteredTool, PluginRecord] | None:
+    """Return the tool of a name whose plugin can't be used now, and that plugin, or None.
+
+    Args:
+        records: Plugins.
+        name: Any name of the tool.
+    """
+    for record in records:
+        if record.usable or record.manifest is None:
+            continue
+        for tool in manifest_tools([record])[0]:
+            if name in (tool.spec.name, tool.canonical, tool.wire_name, *tool.spec.aliases):
+                return replace(tool, name=tool.spec.name), record  # policy goes by the short name
+    return None
 
 
 def _problem(record: PluginRecord, what: str) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -10,8 +11,12 @@ from pegboard.contracts.errors import PegboardError, ToolFailure
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.plugins.building.isolation import one_line
+from pegboard.plugins.discovery.scan import FoundPlugin
+from pegboard.tools.crash_place import crash_place
 from pegboard.tools.function_tool import BadReturn, ToolCrash, as_result
 
+PLACE: Final = "at"
+"""Under this name `details` hold the `FILE:LINE` of the plugin's own code that broke."""
 _log: Final = logging.getLogger("pegboard.tools")
 _OS_CODES: Final[tuple[tuple[type[OSError], str, str], ...]] = (
     (FileNotFoundError, "not_found", "Check the name."),
@@ -51,8 +56,21 @@ def returned(tool: RegisteredTool, value: Any) -> Outcome:
         return raised(tool, error)
 
 
-def raised(tool: RegisteredTool, error: BaseException) -> Outcome:
-    """Return what became of a call that an exception ended."""
+def raised(
+    tool: RegisteredTool,
+    error: BaseException,
+    *,
+    found: FoundPlugin | None = None,
+    to_operator: bool = False,
+) -> Outcome:
+    """Return what became of a call that an exception ended.
+
+    Args:
+        tool: What ran.
+        error: What it raised.
+        found: Its plugin, where one is installed: the log names the line that broke.
+        to_operator: True when the result may name that line as well.
+    """
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, ToolFailure):
@@ -61,19 +79,35 @@ def raised(tool: RegisteredTool, error: BaseException) -> Outcome:
         return Outcome(
             ToolResult.failed(error.code, error.message, fix=error.fix, details=error.details)
         )
+    place = crash_place(found, error)
+    details = {PLACE: place.text} if place.text and to_operator else {}
     if isinstance(error, OSError) and error.strerror:
-        return Outcome(_os_failure(error), Words.CRASH)
+        return Outcome(_os_failure(error, details), Words.CRASH)
     what = str(error) if isinstance(error, (BadReturn, ToolCrash)) else one_line(error)
     # not a warning: those reach the terminal of whoever has set up no log
-    _log.info("tool %s crashed", tool.canonical, exc_info=error)
-    return Outcome(broken_down(tool, what), Words.CRASH)
+    _log.info(
+        "tool %s crashed at %s", tool.canonical, place.text or "a line unknown", exc_info=error
+    )
+    # who edits the plugin here wants to know where; a model can do nothing about other people's
+    where = place.text if details and place.authored else ""
+    return Outcome(broken_down(tool, what, where=where, details=details), Words.CRASH)
 
 
-def broken_down(tool: RegisteredTool, what: str) -> ToolResult:
-    """Return the result of a call that showed a fault in its tool."""
+def broken_down(
+    tool: RegisteredTool, what: str, *, where: str = "", details: Mapping[str, Any] | None = None
+) -> ToolResult:
+    """Return the result of a call that showed a fault in its tool.
+
+    Args:
+        tool: What ran.
+        what: The fault.
+        where: `FILE:LINE` of it, or "".
+        details: Facts for people.
+    """
     return ToolResult.failed(
         "tool_crashed",
-        f"{tool.wire_name} broke down: {what}.",
+        f"{tool.wire_name} broke down{f' at {where}' if where else ''}: {what}.",
+        details=details,
         fix=f"This is a fault in plugin {tool.plugin}: do without it, or try other arguments.",
     )
 
@@ -91,10 +125,10 @@ def timed_out(tool: RegisteredTool) -> Outcome:
     return Outcome(result, Words.HOST)
 
 
-def _os_failure(error: OSError) -> ToolResult:
+def _os_failure(error: OSError, details: Mapping[str, Any]) -> ToolResult:
     code, fix = next((code, fix) for kind, code, fix in _OS_CODES if isinstance(error, kind))
     where = f": {error.filename}" if error.filename else ""
-    return ToolResult.failed(code, f"{error.strerror}{where}.", fix=fix)
+    return ToolResult.failed(code, f"{error.strerror}{where}.", fix=fix, details=details)
 
 
 def _failure(tool: RegisteredTool, error: ToolFailure) -> ToolResult:

@@ -10,6 +10,7 @@ from pegboard.contracts.errors import CapabilityDeniedError, PegboardError
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.verdict import Ask, Deny, Verdict
+from pegboard.plugins.decision.state import PluginRecord
 from pegboard.policy.approvals import UNASKED_FIX, can_be_asked
 from pegboard.tools.argument_errors import signature
 from pegboard.tools.arguments import Checked
@@ -36,6 +37,21 @@ def not_found(name: str, allowed: Iterable[RegisteredTool]) -> ToolResult:
     else:
         fix = "Call only tools that were declared to you, or find one with tool_search."
     return ToolResult.failed("not_found", f"Tool '{shown}' not found.", fix=fix)
+
+
+def plugin_unusable(name: str, record: PluginRecord) -> ToolResult:
+    """Answer the owner's call of a tool whose plugin is disabled, or out of order.
+
+    Args:
+        name: The name that was used.
+        record: The plugin.
+    """
+    because = f": {record.reason.rstrip('.')}" if record.reason else ""
+    return ToolResult.failed(
+        "not_found",
+        f"Tool '{_shown(name)}' not found: its plugin {record.id} is {record.state}{because}.",
+        fix=record.fix or f"Run: pegboard plugins why {record.id}",
+    )
 
 
 def invalid_arguments(tool: RegisteredTool, checked: Checked, *, by_hook: bool) -> ToolResult:

@@ -13,12 +13,13 @@ from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.contracts.tool import NO_NEEDS, Needs, RegisteredTool, Tool
 from pegboard.plugins.building.spec_facts import TOOL_NAME
 from pegboard.plugins.decision.state import PluginRecord
+from pegboard.plugins.discovery.scan import FoundPlugin
 from pegboard.policy.decide import Gate
 from pegboard.policy.snapshot import PolicySnapshot
 from pegboard.tools.catalogue import Catalogue, make_catalogue
 from pegboard.tools.core_tool import CoreTool
 from pegboard.tools.implementation import Implementation, ThreadsByPlugin, as_tool
-from pegboard.tools.manifest_tools import manifest_tools
+from pegboard.tools.manifest_tools import manifest_tools, unusable_tool
 from pegboard.tools.output_overrides import OutputOverrides
 
 Resolve = Callable[[str, str, str], Awaitable[Any]]
@@ -64,6 +65,8 @@ class Registry:
         self._given: dict[str, Callee] = {}
         self._static: frozenset[str] = frozenset()
         self._dists: dict[str, str] = {}
+        self._installed: dict[str, FoundPlugin] = {}
+        self._unusable: tuple[PluginRecord, ...] = ()
         self._implementations: dict[str, Implementation] = {}
         self._threads = ThreadsByPlugin()
         self._catalogue: Catalogue | None = None
@@ -78,9 +81,12 @@ class Registry:
         Tools of families stay while their plugin does. A tool whose statement can't be read is
         left out and named in `problems`.
         """
-        usable = [record for record in records if record.usable]
+        given = list(records)
+        usable = [record for record in given if record.usable]
+        self._unusable = tuple(record for record in given if not record.usable)
         found, self._load_problems = manifest_tools(usable)
         self._dists = {record.id: record.dist for record in usable}
+        self._installed = {record.id: record.found for record in usable}
         kept = {
             name: tool
             for name, tool in self._tools.items()
@@ -160,6 +166,14 @@ class Registry:
     def list_all(self) -> tuple[RegisteredTool, ...]:
         """Return every tool in registration order, whoever may use it."""
         return self._current().tools
+
+    def installed(self, plugin: str) -> FoundPlugin | None:
+        """Return where a usable plugin is installed; None for core, and for what is not."""
+        return self._installed.get(plugin)
+
+    def unusable(self, name: str) -> tuple[RegisteredTool, PluginRecord] | None:
+        """Return the tool of a name whose plugin can't be used now, and that plugin, or None."""
+        return unusable_tool(self._unusable, name)
 
     def missing(self, tool: RegisteredTool) -> str | None:
         """Return what a tool needs and does not have, looked up now; None = nothing."""
@@ -254,7 +268,7 @@ def _fault(tool: RegisteredTool) -> str:
     for name in (spec.name, *spec.aliases):
         if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
             return (
-                f"{str(name)[:80]!r} is no tool name (lower-case letters, digits and `_`, a letter "
+                f"{str(name)[:80]!r} is no tool name (letters, digits and `_`, a letter "
                 "first, at most 64 characters)"
             )
     if not isinstance(spec.description, str) or not isinstance(spec.category, str):

@@ -15,6 +15,7 @@ from pegboard.contracts.effects import Effects
 from pegboard.contracts.journal import Journal
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.sandbox import Sandbox
+from pegboard.contracts.storage import NOBODY, Owner
 from pegboard.contracts.stream import StreamEvent
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.policy.decide import Gate
@@ -46,6 +47,7 @@ class RunScope:
         runs: Child runs.
         turn: Id of the turn, or "".
         conversation: Key of the conversation, or "".
+        epoch: How often the conversation that it works for was begun anew.
         reply: The person, or None when no live person is there.
         emit: Told of each call's start, progress and end, or None.
         filter: What the run leaves out beside the operator's own filter.
@@ -54,6 +56,7 @@ class RunScope:
         kept: Full texts of results that were cut, for `tool_result_recall`.
         trace: Told of each stage of each call, or None.
         sandbox_now: Returns the sandbox as it is after the configuration changed, or None.
+        owner: Whose it is what its calls keep.
     """
 
     run: str
@@ -64,6 +67,7 @@ class RunScope:
     runs: Runs
     turn: str = ""
     conversation: str = ""
+    epoch: int = 0
     reply: Reply | None = None
     emit: Emit | None = None
     filter: ToolFilter = NO_FILTER
@@ -72,6 +76,7 @@ class RunScope:
     kept: KeptResults = field(default_factory=KeptResults)
     trace: Trace | None = None
     sandbox_now: Callable[[], Awaitable[Sandbox]] | None = None
+    owner: Owner = NOBODY
     _gate: Gate | None = None
     _narrowed: dict[Effects, Sandbox] = field(default_factory=dict)
     _asked: dict[str, str] = field(default_factory=dict)

@@ -195,7 +195,8 @@ class TurnApprovals:
     async def _kept(self, call: ToolCall, asked: Suspend) -> Answer:
         """Keep the question, tell the person how to answer it, and end this attempt."""
         turn, desk = self._turn, self._desk
-        if not turn.caller.slash_commands:
+        # a kept question belongs to a turn; what is answered beside the turns is none
+        if turn.begun is None or not turn.caller.slash_commands:
             await self._record(call, asked, "deny", "nobody")
             return _NOBODY
         now = desk.clock.now()

@@ -2,9 +2,9 @@
 
 A tool call has `result`, `kept` when that was cut, and `asked` when a tool made the call. A model
 call has `request` (see `asked.py`), `hop`, `model`, `done`, and `state`, which serves to go on and
-is dropped when the turn ends; and `settled`: results of the step before that have no record of
-their own. Each has its times, `began` and `ended`. A value that is large goes to the blob store,
-and its reference stays.
+is dropped when the turn ends; `news` that it was told then; and `settled`: results of the step
+before that have no record of their own. Each has its times, `began` and `ended`. A value that is
+large goes to the blob store, and its reference stays.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pegboard.contracts.blob import BlobRef, Blobs
 from pegboard.contracts.errors import StoreError
 from pegboard.contracts.journal import Answered
 from pegboard.contracts.message import Message
+from pegboard.contracts.news import NewsItem
 from pegboard.contracts.provider import Done
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.turn import Json
@@ -91,9 +92,12 @@ class Packer:
         """
         done = _done(answer.done)
         state = done.pop("state", None)
-        form = {"hop": answer.hop, "model": answer.model, "done": await self._packed(done)}
+        form: dict[str, Any] = {"hop": answer.hop, "model": answer.model}
+        form["done"] = await self._packed(done)
         if state is not None:
             form["state"] = await self._packed(state)
+        if answer.news:
+            form["news"] = [asdict(item) for item in answer.news]
         if settled:
             results = {call: _result(result) for call, result in settled.items()}
             form["settled"] = await self._packed({"results": results})
@@ -109,7 +113,8 @@ class Packer:
         if "state" in form:
             with suppress(LostValue):  # the messages say the same
                 done["state"] = await self._unpacked(form["state"])
-        return Answered(done=DONE.read(done), hop=form["hop"], model=form["model"])
+        news = tuple(NewsItem(**item) for item in form.get("news", ()))
+        return Answered(done=DONE.read(done), hop=form["hop"], model=form["model"], news=news)
 
     async def settled(self, form: Json) -> dict[str, ToolResult]:
         """Return the results of the step before that have no record of their own.

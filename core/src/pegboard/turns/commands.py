@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -11,6 +11,7 @@ from pegboard.contracts.caller import Caller, RunProfile
 from pegboard.contracts.errors import UsageError
 from pegboard.contracts.message import InboundMessage
 from pegboard.contracts.turn import OutboxPart, TurnRecord
+from pegboard.turns.person_call import PersonCall
 
 _COMMAND: Final = re.compile(r"/([a-z][a-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -128,7 +129,7 @@ class Prompt:
 
 
 class Command(Protocol):
-    """One chat command.
+    """A chat command of the host.
 
     Args:
         name: The word after the slash.
@@ -154,8 +155,19 @@ class Command(Protocol):
     @property
     def everywhere(self) -> bool: ...  # noqa: D102
 
-    async def run(self, call: CommandCall) -> str | Prompt:
-        """Carry it out and return the reply, as Markdown; only a queued one returns a prompt."""
+    async def run(self, call: CommandCall) -> str | Prompt | PersonCall:
+        """Carry it out and return the reply, as Markdown, or the call whose result is the reply.
+
+        Only a queued one returns a prompt.
+        """
+        ...
+
+
+class BroughtCommand(Command, Protocol):
+    """A chat command of a plugin, which is one only for whom it works."""
+
+    def known_to(self, caller: Caller) -> bool:
+        """Tell whether it is a command for this caller; to others its word is one as any."""
         ...
 
 
@@ -163,13 +175,17 @@ class ChatCommands:
     """Answers chat commands.
 
     Args:
-        commands: All of them, in the order of `/help`, which need not be among them.
+        commands: Those of the host, in the order of `/help`, which need not be among them.
+
+    Attributes:
+        brought: Those of plugins, by name, in the order of `/help`; the host's own come first.
 
     Raises:
-        UsageError: When two have one name.
+        UsageError: When two of the host have one name.
     """
 
     def __init__(self, commands: Iterable[Command]) -> None:
+        self.brought: Mapping[str, BroughtCommand] = {}
         self._commands: dict[str, Command] = {}
         for command in (_Help(self), *commands):
             if command.name in self._commands:
@@ -178,32 +194,40 @@ class ChatCommands:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The words after the slash."""
+        """The words of the host's own."""
         return tuple(self._commands)
 
-    def __iter__(self) -> Iterator[Command]:
-        """Yield the commands in the order of `/help`."""
-        return iter(self._commands.values())
+    def of(self, caller: Caller) -> Iterator[Command]:
+        """Yield the commands that a caller may use, in the order of `/help`."""
+        for command in self._commands.values():
+            if caller.trust == "operator" or not command.operator:
+                yield command
+        for name, brought in self.brought.items():
+            if name not in self._commands and brought.known_to(caller):
+                yield brought
 
-    def parse(self, text: str, *, slash_commands: bool = True) -> ChatCommand | None:
+    def parse(
+        self, text: str, caller: Caller, *, slash_commands: bool = True
+    ) -> ChatCommand | None:
         """Return the command in `text`, or None when it is none: then it goes to the provider.
 
         Any other `/word` is none: providers may have words of their own.
 
         Args:
             text: What was written.
+            caller: Who wrote it.
             slash_commands: False where the channel has no commands but those that are everywhere.
         """
         match = _COMMAND.fullmatch(text.strip())
-        if match is None or match[1] not in self._commands:
-            return None
-        if not slash_commands and not self._commands[match[1]].everywhere:
+        command = None if match is None else self._find(match[1], caller)
+        if match is None or command is None or not (slash_commands or command.everywhere):
             return None
         return ChatCommand(match[1], (match[2] or "").strip())
 
     def bypasses(self, command: ChatCommand, caller: Caller) -> bool:
         """Tell whether a command is answered at once; so is whatever is wrong about one."""
-        return self._commands[command.name].bypass or bool(self._refused(command, caller))
+        found = self._find(command.name, caller)
+        return found is None or found.bypass or bool(_refused(found, command, caller))
 
     async def run(
         self,
@@ -211,26 +235,35 @@ class ChatCommands:
         caller: Caller,
         message: InboundMessage,
         conversation: ConversationControl,
-    ) -> str | Prompt:
+    ) -> str | Prompt | PersonCall:
         """Carry out a command and return the reply, as Markdown."""
-        refused = self._refused(command, caller)
+        found = self._find(command.name, caller)
+        if found is None:  # its plugin has gone since it was read
+            return f"There is no command /{command.name} any more."
+        refused = _refused(found, command, caller)
         if refused:
             return refused
         call = CommandCall(
             argument=command.argument, caller=caller, message=message, conversation=conversation
         )
-        return await self._commands[command.name].run(call)
+        return await found.run(call)
 
-    def _refused(self, command: ChatCommand, caller: Caller) -> str:
-        """Return why a command is not carried out, or ""."""
-        facts = self._commands[command.name]
-        if facts.operator and caller.trust != "operator":
-            return f"Only the owner can use /{command.name}."
-        if command.argument and not facts.argument:
-            return f"/{command.name} takes nothing after it. Send /{command.name} alone."
-        if not command.argument and facts.argument and not facts.argument.startswith("["):
-            return f"Write /{command.name} {facts.argument}."
-        return ""
+    def _find(self, name: str, caller: Caller) -> Command | None:
+        brought = None if name in self._commands else self.brought.get(name)
+        if brought is not None:
+            return brought if brought.known_to(caller) else None
+        return self._commands.get(name)
+
+
+def _refused(facts: Command, command: ChatCommand, caller: Caller) -> str:
+    """Return why a command is not carried out, or ""."""
+    if facts.operator and caller.trust != "operator":
+        return f"Only the owner can use /{command.name}."
+    if command.argument and not facts.argument:
+        return f"/{command.name} takes nothing after it. Send /{command.name} alone."
+    if not command.argument and facts.argument and not facts.argument.startswith("["):
+        return f"Write /{command.name} {facts.argument}."
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +279,5 @@ class _Help:
     async def run(self, call: CommandCall) -> str:
         return "\n".join(
             f"- `/{item.name}{' ' + item.argument if item.argument else ''}`: {item.summary}"
-            for item in self.commands
-            if call.caller.trust == "operator" or not item.operator
+            for item in self.commands.of(call.caller)
         )

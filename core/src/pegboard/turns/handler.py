@@ -24,6 +24,7 @@ from pegboard.plugins.building.isolation import one_line
 from pegboard.turns.attempt import Attempt, Doorbell
 from pegboard.turns.commands import ChatCommand, ChatCommands, ConversationControl
 from pegboard.turns.conclusion import TURN_DEAD, Conclusion
+from pegboard.turns.cut_short import cut_short, tool_names
 from pegboard.turns.live import LiveTurn, LiveTurns
 from pegboard.turns.open_channels import OpenChannels
 from pegboard.turns.reply import ChannelReply, emitter, masked
@@ -89,6 +90,9 @@ class TurnHandler:
         if isinstance(begun, NotBegun):
             return await self._not_begun(ref, begun)
         try:
+            calls = cut_short(begun)
+            if calls and self._services.died is not None:
+                await self._services.died(begun.turn, calls)
             outcome = await self._begun(begun, channel, live, bell)
         except WireError as error:
             await self._unreadable(begun, error)
@@ -139,7 +143,7 @@ class TurnHandler:
             return None
         # the writer's channel says what was a command, which may be another one than delivers now
         slash_commands = turn.caller.slash_commands
-        return self._commands.parse(turn.message.text, slash_commands=slash_commands)
+        return self._commands.parse(turn.message.text, turn.caller, slash_commands=slash_commands)
 
     async def _conclude(
         self, run: TurnRun, channel: Channel, command: ChatCommand | None
@@ -167,7 +171,7 @@ class TurnHandler:
         if held is None:
             return
         if held.sentence:
-            await run.tell(Noticed(code="limit", text=held.sentence))
+            await run.telling.tell(Noticed(code="limit", text=held.sentence))
         raise Suspended(held.until)
 
     async def _not_begun(self, ref: TurnRef, answer: NotBegun) -> Outcome:
@@ -240,8 +244,12 @@ def _given_up(begun: Begun, *, shown: bool) -> Conclusion:
     """
     ref, attempts = begun.turn.ref, begun.turn.attempts - 1
     _log.warning("turn %s was begun %d times and is given up", ref.turn, attempts)
-    error = {"code": TURN_DEAD, "message": GIVEN_UP, "fix": "pegboard logs"}
-    return Conclusion(status="failed", text="" if shown else GIVEN_UP, error=error)
+    text, fix, calls = GIVEN_UP, "pegboard logs", cut_short(begun)
+    if calls:
+        text = f"{GIVEN_UP} The last thing it ran was {tool_names(calls)}."
+        fix = f"pegboard plugins why {calls[-1].name.partition(':')[0]}"
+    error = {"code": TURN_DEAD, "message": text, "fix": fix}
+    return Conclusion(status="failed", text="" if shown else text, error=error)
 
 
 async def ended_as(store: Store, ref: TurnRef) -> TurnOutcome:

@@ -182,7 +182,10 @@ class _Reader:
             calls.extend([await self._inner(record) for record in self._inside(call.id)])
         return RecordedStep(
             answer=Answered(
-                done=replace(answer.done, state=None), hop=answer.hop, model=answer.model
+                done=replace(answer.done, state=None),
+                hop=answer.hop,
+                model=answer.model,
+                news=answer.news,
             ),
             asked=asked,
             tools=tuple(form.get("request", {}).get("tools", ())),

@@ -13,32 +13,28 @@ import anyio
 import anyio.lowlevel
 
 from pegboard.agent.loop import run_loop
+from pegboard.agent.news import with_news
 from pegboard.agent.setup import LoopResult, LoopSetup, Progress, Successor
 from pegboard.agent.token_estimate import message_tokens
 from pegboard.contracts.approval import Suspended
-from pegboard.contracts.channel import TurnOutcome
 from pegboard.contracts.errors import PegboardError
-from pegboard.contracts.hook_events import (
-    MessageOutEvent,
-    ModelCalled,
-    ModelRequestEvent,
-    TurnBegan,
-    TurnEnded,
-)
-from pegboard.contracts.message import Message, OutboundMessage
+from pegboard.contracts.hook_events import ModelCalled, ModelRequestEvent
+from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ChatRequest
 from pegboard.contracts.result import Handoff, Part, Text
 from pegboard.contracts.store import FencedError
-from pegboard.contracts.stream import Noticed, StreamEvent, TurnFinished, TurnStarted
-from pegboard.plugins.building.isolation import one_line
+from pegboard.contracts.stream import Noticed
 from pegboard.providers.route import ModelAttempt, Route
-from pegboard.turns import doubt, markers
+from pegboard.turns import markers
 from pegboard.turns.admission import failure, refusal, transformed
 from pegboard.turns.commands import Prompt
 from pegboard.turns.conclusion import Conclusion
+from pegboard.turns.news import TurnNews
+from pegboard.turns.person_call import PersonCall, answered
 from pegboard.turns.replay import replayed
 from pegboard.turns.setup import Turn, TurnParts, TurnServices
 from pegboard.turns.succession import Succession
+from pegboard.turns.telling import Telling
 
 INTERNAL: Final = "Something went wrong inside Pegboard, so there is no answer. The log says what."
 ENDED: Final = "the turn that started it has ended"
@@ -47,26 +43,34 @@ _log = logging.getLogger(__name__)
 
 
 class TurnRun:
-    """Runs one attempt of a turn. `answer` once, then `finish` once, whatever came of the first.
+    """Runs one attempt of a turn: `answer` or `say` once, and then tell everybody of its end.
 
     Args:
         turn: The turn.
         services: What all turns share.
         told: True when those who watch it know that it began.
         command: True when it is a chat command, of which the history keeps nothing.
+
+    Attributes:
+        route: Who is asked, once that is known.
+        telling: Tells people and observers of it.
     """
 
     def __init__(
         self, turn: Turn, services: TurnServices, *, told: bool = False, command: bool = False
     ) -> None:
-        self.turn = turn
         self.route: Route | None = None
+        self.telling = Telling(turn, services, begun=told)
         self._services = services
         self._progress = Progress()
         self._user: Message | None = None
-        self._begun = told
         self._command = command
         self._agents: Succession | None = None
+
+    @property
+    def turn(self) -> Turn:
+        """The turn as it is now: hooks, commands and hand-overs make another one of it."""
+        return self.telling.turn
 
     async def answer(self) -> Conclusion:
         """Run the turn up to what it comes to. Failures are conclusions, not exceptions.
@@ -84,14 +88,20 @@ class TurnRun:
         except Exception:
             return self.crashed()
 
-    async def say(self, words: Callable[[], Awaitable[str | Prompt]]) -> Conclusion:
+    async def say(self, words: Callable[[], Awaitable[str | Prompt | PersonCall]]) -> Conclusion:
         """Return the conclusion of a command: its words, of which the history keeps nothing.
 
         Where it makes a request to the model of itself, that is answered instead.
+
+        Raises:
+            Suspended: When a call waits for a person.
+            FencedError: When another attempt has begun.
         """
         try:
             said = await words()
-        except FencedError:
+            if isinstance(said, PersonCall):
+                said = await self._called(said)
+        except (Suspended, FencedError):
             raise
         except PegboardError as error:
             return self._failed(error.to_dict())
@@ -101,8 +111,21 @@ class TurnRun:
             return self._concluded("done", said)
         turn = self.turn
         caller = replace(turn.caller, run_profile=said.run_profile)
-        self.turn = replace(turn, message=replace(turn.message, text=said.text), caller=caller)
+        self.telling.turn = replace(
+            turn, message=replace(turn.message, text=said.text), caller=caller
+        )
         return await self.answer()
+
+    async def _called(self, call: PersonCall) -> str:
+        turn, services = self.turn, self._services
+        return await answered(
+            call,
+            services.prepare_call(turn),
+            clock=services.clock,
+            approve=services.approver(turn),
+            emit=None if turn.begun is None else turn.emit,
+            progress=self._progress,
+        )
 
     async def stopped(self) -> Conclusion:
         """Return the conclusion of a turn that was stopped, with what it did until then."""
@@ -110,7 +133,7 @@ class TurnRun:
         journal = self.turn.journal
         if self._user is None and journal is not None and await self._keeps_request():
             self._user = _user_message(self.turn)
-            said = await replayed(journal)
+            said, self._progress.opening = await replayed(journal)
         return self._concluded("cancelled", messages=self._kept(said)).stopped()
 
     async def _keeps_request(self) -> bool:
@@ -122,77 +145,8 @@ class TurnRun:
         taken_up, hooks = self.turn.taken_up, self._services.hooks
         if self._command and not taken_up:
             return False
-        self.turn = await transformed(self.turn, hooks)
+        self.telling.turn = await transformed(self.turn, hooks)
         return taken_up or await refusal(self.turn, hooks, None) is None
-
-    async def outgoing(self, text: str) -> OutboundMessage:
-        """Return a reply as the hooks let it go out; where it goes is not for them to say."""
-        own = self.turn.reply.message(text)
-        event = MessageOutEvent(message=own, caller=self.turn.caller)
-        message = (await self._services.hooks.transform("pegboard_message_out", event)).message
-        return replace(message, chat=own.chat, thread=own.thread)
-
-    async def deliver(self, outcome: TurnOutcome) -> TurnOutcome:
-        """Send the reply of what is not kept, and return how that ended."""
-        if not outcome.text:
-            return outcome
-        message = await self.outgoing(outcome.text)
-        outcome = replace(outcome, text=message.text)
-        # what was cancelled meanwhile ends here and sends nothing
-        await anyio.lowlevel.checkpoint()
-        if not message.text.strip() and not message.attachments:
-            return outcome
-        try:
-            await self.turn.reply.deliver(message)
-        except Exception as error:
-            channel = self.turn.message.channel
-            _log.warning("channel %s could not deliver a reply: %s", channel, one_line(error))
-            _log.info("the reply was not delivered", exc_info=error)
-            failed = failure("delivery_failed", "The reply could not be delivered.")
-            return replace(outcome, text="", status="failed", error=failed)
-        return outcome
-
-    async def finish(self, outcome: TurnOutcome) -> None:
-        """Tell everybody that the turn is over."""
-        await self._begin("", "")
-        await self.turn.emit(
-            TurnFinished(
-                turn=self.turn.id,
-                status=outcome.status,
-                text=outcome.text,
-                steps=outcome.steps,
-                usage=outcome.usage.to_dict(),
-                error=outcome.error,
-            )
-        )
-        await self._services.hooks.observe(
-            TurnEnded(
-                turn=self.turn.id,
-                conversation=self.turn.conversation,
-                status=outcome.status,
-                steps=outcome.steps,
-                usage=outcome.usage,
-            )
-        )
-
-    async def tell(self, event: StreamEvent) -> None:
-        """Tell the person something now: as an event, or as a message where no event is shown."""
-        await self.turn.emit(event)
-        if isinstance(event, Noticed) and not self.turn.reply.shows_events:
-            try:
-                await self.turn.reply.deliver(self.turn.reply.message(event.text))
-            except Exception as error:
-                _log.info("a notice was not delivered: %s", one_line(error))
-
-    async def tell_later(self, event: StreamEvent) -> None:
-        """Tell the person something after the last event of the turn: with the next turn's first.
-
-        Where no event is shown it is a message of its own, at once.
-        """
-        if self.turn.reply.shows_events:
-            self._services.notices[self.turn.conversation] = event
-        else:
-            await self.tell(event)
 
     async def observe_attempt(self, attempt: ModelAttempt) -> None:
         """Count a request to a provider, and tell observers of it."""
@@ -211,7 +165,7 @@ class TurnRun:
 
     async def _answered(self) -> Conclusion:
         hooks = self._services.hooks
-        self.turn = await transformed(self.turn, hooks)
+        self.telling.turn = await transformed(self.turn, hooks)
         refused = await refusal(self.turn, hooks, self._services.approver(self.turn))
         if refused is not None:
             return self._failed(refused)
@@ -219,8 +173,8 @@ class TurnRun:
         parts = await agents.begin()
         self.route = parts.route
         primary = parts.route.primary
-        await self._begin(primary.name, primary.model)
-        await self._tell_what_waits()
+        await self.telling.begin(primary.name, primary.model)
+        await self.telling.tell_what_waits()
         self._user = agents.user = _user_message(self.turn)
         result = await self._looped(agents, parts)
         if result is None:
@@ -248,31 +202,6 @@ class TurnRun:
         finally:
             agents.close(how)
 
-    async def _begin(self, provider: str, model: str) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        turn = self.turn
-        await turn.emit(
-            TurnStarted(turn=turn.id, provider=provider, model=model, trust=turn.caller.trust)
-        )
-        await self._services.hooks.observe(
-            TurnBegan(turn=turn.id, conversation=turn.conversation, caller=turn.caller)
-        )
-
-    async def _tell_what_waits(self) -> None:
-        """Tell, where events are shown, what there is to tell of earlier turns."""
-        turn, services = self.turn, self._services
-        if turn.begun is None or not turn.reply.shows_events:
-            return
-        notice = services.notices.pop(turn.conversation, None)
-        if notice is not None:
-            await turn.emit(notice)
-        if await services.store.doubtful(turn.conversation):
-            parts = await services.store.doubtful(turn.conversation, settle=True)
-            if parts:
-                await turn.emit(Noticed(code=doubt.CODE, text=doubt.sentence(parts)))
-
     async def _messages(self, agents: Succession, parts: TurnParts) -> list[Message]:
         agents.before = await self._before(parts)
         if not agents.before:
@@ -283,7 +212,7 @@ class TurnRun:
     async def _hand_over(self, control: Handoff) -> Successor:
         assert self._agents is not None, "only an agent that has the turn hands it over"
         successor = await self._agents.hand_over(control)
-        self.turn = self._agents.turn
+        self.telling.turn = self._agents.turn
         return successor
 
     async def _before(self, parts: TurnParts) -> Sequence[Message]:
@@ -297,7 +226,7 @@ class TurnRun:
             made = await compactor.preflight(
                 turn.conversation,
                 parts.route,
-                self.tell,
+                self.telling.tell,
                 added=message_tokens(_user_message(turn)),
                 on_attempt=self.observe_attempt,
                 admit=self.admit,
@@ -325,8 +254,16 @@ class TurnRun:
             blobs=parts.blobs,
             hand_over=self._hand_over,
             retracts=self.turn.reply.retracts,
+            news=self._news(),
             progress=self._progress,
         )
+
+    def _news(self) -> TurnNews | None:
+        """Return what the turn tells of what happened beside it; what is not kept tells nothing."""
+        turn, desk = self.turn, self._services.news
+        if desk is None or turn.begun is None:
+            return None
+        return TurnNews(desk, turn.conversation, turn.caller.trust)
 
     async def admit(self, provider: str, model: str) -> None:
         """Let the turn ask a model once more.
@@ -339,7 +276,14 @@ class TurnRun:
             await limits.admit(turn.caller, turn.id, turn.conversation, provider, model)
 
     async def _prepare_request(self, request: ChatRequest, step: int) -> ChatRequest:
-        event = ModelRequestEvent(request=request, caller=self.turn.caller, step=step)
+        turn = self.turn
+        event = ModelRequestEvent(
+            request=request,
+            caller=turn.caller,
+            step=step,
+            conversation=turn.conversation,
+            epoch=0 if turn.begun is None else turn.begun.turn.epoch,
+        )
         return (await self._services.hooks.transform("pegboard_model_request", event)).request
 
     def _without_answer(self, result: LoopResult) -> Conclusion:
@@ -374,7 +318,8 @@ class TurnRun:
         """Return what the history keeps: nothing of what never became a request to a model."""
         if self._user is None:
             return ()
-        return (self._user, *messages, *(() if marker is None else (marker,)))
+        user = with_news(self._user, self._progress.opening)
+        return (user, *messages, *(() if marker is None else (marker,)))
 
     def _concluded(self, status: Any, text: str = "", **facts: Any) -> Conclusion:
         progress = self._progress

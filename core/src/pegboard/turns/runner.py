@@ -236,10 +236,15 @@ class TurnRunner:
         if self.commands is None or channel is None:
             return None
         slash_commands = channel.info.slash_commands
-        command = self.commands.parse(message.text, slash_commands=slash_commands)
+        command = self.commands.parse(message.text, caller, slash_commands=slash_commands)
         if command is None or not self.commands.bypasses(command, caller):
             return None
         return command
+
+    def _title(self, message: InboundMessage, caller: Caller) -> str | None:
+        """Return what a command calls a conversation that begins with it: its argument, if any."""
+        command = None if self.commands is None else self.commands.parse(message.text, caller)
+        return None if command is None else command.argument
 
     async def _kept(
         self,
@@ -267,6 +272,7 @@ class TurnRunner:
             message=INBOUND.write(message),
             caller=CALLER.write(caller),
             at=services.clock.now(),
+            title=self._title(message, caller),
         )
         if live.sinks or live.waited:  # before anybody can begin it
             self._live.follow(incoming.turn, live)
@@ -339,10 +345,10 @@ class TurnRunner:
                     command, turn.caller, turn.message, self._control(turn, channel)
                 )
             )
-            outcome = await run.deliver(conclusion.outcome)
+            outcome = await run.telling.deliver(conclusion.outcome)
         finally:
             with anyio.move_on_after(FINISH_S, shield=True):
-                await run.finish(outcome)
+                await run.telling.finish(outcome)
         return outcome
 
     def _turn(

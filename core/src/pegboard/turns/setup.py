@@ -30,7 +30,7 @@ from pegboard.contracts.message import InboundMessage, ToolCall
 from pegboard.contracts.result import Suspend
 from pegboard.contracts.store import Store
 from pegboard.contracts.stream import StreamEvent
-from pegboard.contracts.turn import Begun
+from pegboard.contracts.turn import Begun, CallRecord, TurnRecord
 from pegboard.contracts.verdict import Ask, Deny
 from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
@@ -39,6 +39,8 @@ from pegboard.providers.route import ModelAttempt, Route
 from pegboard.turns.compaction import Compactor
 from pegboard.turns.conclusion import part_message
 from pegboard.turns.journal import TurnJournal
+from pegboard.turns.news import NewsDesk
+from pegboard.turns.person_call import CallParts
 from pegboard.turns.reply import ASK_TIMEOUT_S, ChannelReply
 
 TransformEvent = TypeVar("TransformEvent", MessageInEvent, MessageOutEvent, ModelRequestEvent)
@@ -138,12 +140,16 @@ class TurnParts:
 
 PrepareTurn = Callable[[Turn], Awaitable[TurnParts]]
 """Raises `PegboardError` (no provider, a broken plugin) when the turn can't be run."""
+PrepareCall = Callable[[Turn], Awaitable[CallParts]]
+"""Raises `PegboardError` when nothing can be called."""
 Approver = Callable[[Turn], Approve | None]
 """Returns what asks about the calls of a turn; None = what needs a person's word is denied."""
 Lend = Callable[[Caller], AbstractContextManager[Caller]]
 """Gives a caller what it holds for the time of a run."""
 Watch = Callable[[str, str, StreamEvent], None]
 """`watch(conversation, turn, event)`; returns at once."""
+NoteDeath = Callable[[TurnRecord, Sequence[CallRecord]], Awaitable[None]]
+"""Never raises."""
 OpenJournal = Callable[[Begun], TurnJournal]
 """Returns the record of an attempt's calls."""
 
@@ -197,6 +203,7 @@ class TurnServices:
         store: Where the truth is.
         engine: Decides when a turn runs.
         prepare: Returns what the host provides for a turn.
+        prepare_call: Returns what it provides for a chat command that is one call.
         journal: Returns the record of an attempt's calls.
         hooks: Behaviour hooks; another table when plugins came or went.
         clock: Time.
@@ -210,11 +217,14 @@ class TurnServices:
         sender: Sends replies.
         notices: What the next turn of a conversation begins with telling, by its key.
         watch: Told of every event of every turn, or None.
+        news: What models of conversations wait to be told, or None.
+        died: Told of the calls that were at work when the last host of a turn died, or None.
     """
 
     store: Store
     engine: Engine
     prepare: PrepareTurn
+    prepare_call: PrepareCall
     journal: OpenJournal
     hooks: Hooks
     clock: Clock
@@ -228,6 +238,8 @@ class TurnServices:
     sender: OutboxSender = field(init=False)
     notices: dict[str, StreamEvent] = field(default_factory=dict)
     watch: Watch | None = None
+    news: NewsDesk | None = None
+    died: NoteDeath | None = None
 
     def __post_init__(self) -> None:
         self.sender = OutboxSender(self.store, self.clock, read=part_message)

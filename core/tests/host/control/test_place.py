@@ -14,7 +14,7 @@ import pytest
 
 from pegboard.contracts.errors import StoreError
 from pegboard.host.control.peer import is_ours, peer_uid
-from pegboard.host.control.place import NOTE, fits, socket_to_make, socket_to_use
+from pegboard.host.control.place import NOTE, fits, socket_folder, socket_to_make, socket_to_use
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix sockets")
 
@@ -60,6 +60,8 @@ def test_else_in_a_private_folder_that_a_file_names(far: Path, short: Path) -> N
     with listen(path):
         assert socket_to_use(far) == path
     assert socket_to_make(far) == path, "the same each time"
+    assert socket_folder(far) == (path.parent,)
+    assert socket_folder(short) == ()
 
 
 def test_two_homes_have_two(far: Path) -> None:

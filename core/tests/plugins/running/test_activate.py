@@ -229,7 +229,10 @@ def test_an_import_that_kills_the_process_is_named_by_the_next_boot(environment,
     record = environment.boot().record("deadly")
     assert record.state is State.FAILED
     assert "the whole process died while importing deadly_pkg 1.0" in record.reason
-    assert record.fix == "pegboard plugins enable deadly"
+    assert record.fix == (
+        "pip install --upgrade deadly_pkg; to try this version again: "
+        "`pegboard plugins enable deadly`"
+    )
 
 
 def test_settings_that_kill_the_process_are_a_crash_of_their_plugin_too(environment):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -185,7 +186,7 @@ def test_a_stale_manifest_is_told_line_by_line(project):
 @pytest.mark.parametrize(
     "code, words",
     [
-        ("1 / 0", "importing it failed: ZeroDivisionError: division by zero ("),
+        ("1 / 0", "importing it failed: ZeroDivisionError: division by zero"),
         ("def x(:", "invalid syntax (weather_src_pkg/plugin.py, line 1)"),
         ("raise SystemExit(4)", "importing it failed: SystemExit: 4"),
         ("import os; os._exit(3)", "importing it ended the process with status 3"),
@@ -220,6 +221,76 @@ def test_what_is_wrong_is_said_by_the_parent(project, code, words):
         build_in_child(target)
     assert caught.value.message.startswith("plugin weather: ")
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "rest"),
+    [
+        ("\n1 / 0", 2, ", then build again"),
+        ("\n\ndef x(:", 3, ", then build again"),
+        ("raise SystemExit(4)", 1, ", then build again"),
+        ("import weather_src_pkg.no_such", 1, ", then build again"),
+        ("from pegboard import Plugin\nplugin = Plugin(colour=1)", 2, ", then build again"),
+        (
+            "from pegboard import Plugin\nplugin = Plugin()\n@plugin.tool\ndef f(x): 'Do.'",
+            3,
+            ": annotate it",
+        ),
+        (
+            "from pegboard import Plugin\nplugin = Plugin()\n\n@plugin.lifespan\ndef f(c): ...",
+            4,
+            ": async def lifespan",
+        ),
+        (
+            "from pegboard import Plugin\nplugin = Plugin()\n\n@plugin.hook\n"
+            "def pegboard_event(event, more): ...",
+            4,
+            ": a behaviour hook takes exactly one parameter",
+        ),
+    ],
+)
+def test_what_an_author_has_to_mend_is_told_with_file_and_line(
+    project, monkeypatch, code, line, rest
+):
+    (target,) = find_targets(project)
+    file = target.source / "weather_src_pkg" / "plugin.py"
+    file.write_text(code)
+    monkeypatch.chdir(target.source)
+    with pytest.raises(BuildError) as caught:
+        build_in_child(target)
+    fix = caught.value.fix
+    assert fix.startswith(f"mend weather_src_pkg{os.sep}plugin.py:{line}{rest[:1]}"), fix
+    assert rest in fix
+
+
+def test_a_syntax_error_of_another_module_is_told_where_it_is(project, monkeypatch):
+    (target,) = find_targets(project)
+    package = target.source / "weather_src_pkg"
+    (package / "plugin.py").write_text("from weather_src_pkg import tools")
+    (package / "tools.py").write_text("x = 1\ny = = 2\n")
+    monkeypatch.chdir(target.source)
+    with pytest.raises(BuildError) as caught:
+        build_in_child(target)
+    assert caught.value.fix == f"mend weather_src_pkg{os.sep}tools.py:2, then build again"
+
+
+def test_a_library_that_refuses_is_not_what_has_to_be_mended(project, monkeypatch):
+    (target,) = find_targets(project)
+    code = "import json\n\ndef read():\n    return json.loads('{')\n\nread()\n"
+    (target.source / "weather_src_pkg" / "plugin.py").write_text(code)
+    monkeypatch.chdir(target.source)
+    with pytest.raises(BuildError) as caught:
+        build_in_child(target)
+    assert caught.value.fix == "mend weather_src_pkg/plugin.py:4, then build again"
+
+
+def test_a_missing_library_is_to_be_installed_or_not_imported(project, monkeypatch):
+    (target,) = find_targets(project)
+    (target.source / "weather_src_pkg" / "plugin.py").write_text("import no_such_module")
+    monkeypatch.chdir(target.source)
+    with pytest.raises(BuildError) as caught:
+        build_in_child(target)
+    assert caught.value.fix == "pip install no-such-module, or mend weather_src_pkg/plugin.py:1"
 
 
 def test_a_hung_or_flooding_or_forking_build_ends(project):

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 
 def run(code: str, **options) -> subprocess.CompletedProcess[str]:
     head = "import os, sys, threading\nfrom pegboard.plugins.running.guard_stdout import *\n"
@@ -68,18 +70,49 @@ def test_what_is_not_diverted_is_left_alone():
     assert done.stdout == "plain\n"
 
 
-def test_diverting_can_be_undone():
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "sys.stdout.close()",
+        "sys.stdout.buffer.write(b'noise'); sys.stdout.buffer.flush()",
+        "sys.stdout = None",
+        "sys.stdout = io.StringIO()",
+        "os.write(1, b'noise')",
+        "sys.stderr.close()",
+        "sys.stderr = None",
+    ],
+)
+def test_what_an_import_does_to_the_streams_is_undone(deed):
     done = run(
-        """
-        with diverted_stdout():
-            print("inside")
-            os.write(1, b"- inside\\n")
-        print("after", flush=True)
-        os.write(1, b"after too\\n")
+        f"""
+        import io, threading
+
+        def work():
+            with kept_streams(), quiet("odd"):
+                {deed}
+
+        divert_stdout()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        print("an answer", flush=True)
+        print("a warning", file=sys.stderr)
         """
     )
-    assert done.stdout == "inside\nafter\nafter too\n"
-    assert "- inside" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "an answer\n")
+    assert done.stderr.endswith("a warning\n")
+
+
+def test_which_stream_had_to_be_mended_is_told():
+    done = run(
+        """
+        import io
+        with kept_streams() as mended:
+            sys.stdout = io.StringIO()
+        print(mended)
+        """
+    )
+    assert done.stdout == "['stdout']\n"
 
 
 def test_the_stream_is_what_programs_expect_of_a_stream():

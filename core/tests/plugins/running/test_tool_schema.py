@@ -414,7 +414,7 @@ def look(action: str) -> str:
     "facts, words",
     [
         ({"effects": ["raed"]}, "did you mean 'read'"),
-        ({"name": "Look"}, "'Look' is no tool name"),
+        ({"name": "look!"}, "'look!' is no tool name"),
         ({"name": "x" * 65}, "at most 64 characters"),
         ({"aliases": ["a-b"]}, "'a-b' is no tool name"),
         ({"audience": "onwer"}, "audience is 'onwer', must be one of any, owner; did you mean"),
@@ -552,6 +552,55 @@ def test_an_alias_that_means_two_arguments_is_refused():
 
     with pytest.raises(BuildError, match="`x` would mean two arguments"):
         spec_of(change)
+
+
+def test_an_argument_may_have_names_of_its_opposite_and_a_tool_may_leave_arguments_out():
+    def look(
+        ignore_case: Annotated[bool | None, Arg("Case.", opposites=("case_sensitive",))] = None,
+        edits: Annotated[list[Change] | None, Arg("Changes.")] = None,
+    ) -> str:
+        """Look."""
+        return f"{ignore_case}{edits}"
+
+    spec = spec_of(look, ignored_arguments=("-n", "edits[].why"))
+    assert spec.argument_aliases == {
+        "case_sensitive": "!ignore_case",
+        "edits[].oldText": "old",
+        "edits[].newText": "new",
+        "-n": "",
+        "edits[].why": "",
+    }
+    assert "opposites" not in json.dumps(spec.parameters)
+    assert ToolSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+
+
+@pytest.mark.parametrize(
+    ("ignored", "opposite", "message"),
+    [
+        (("flag",), "x", "`flag` would mean two arguments"),
+        (("x",), "x", "`x` would mean two arguments"),
+        (("edits[].why",), "x", "no place for the ignored `edits"),
+        ((), "flag", "`flag` would mean two arguments"),
+    ],
+)
+def test_a_name_that_would_mean_two_things_is_refused(ignored, opposite, message):
+    def look(flag: bool = False) -> str:
+        """Look."""
+        return str(flag)
+
+    look.__annotations__["flag"] = Annotated[bool, Arg("Flag.", opposites=(opposite,))]
+    with pytest.raises(BuildError, match=message):
+        spec_of(look, ignored_arguments=ignored)
+
+
+def test_only_yes_or_no_has_an_opposite():
+    @tool
+    def look(count: Annotated[int, Arg("Count.", opposites=("none",))]) -> str:
+        """Look."""
+        return str(count)
+
+    with pytest.raises(BuildError, match="`count` is not yes or no"):
+        spec_of(look)
 
 
 def test_a_text_that_names_paths_says_how_they_are_found():

@@ -161,12 +161,15 @@ class Journal:
 
         def work(statements: Any) -> None:
             found = statements.execute(
-                "DELETE FROM journal WHERE token = ? RETURNING history", (token,)
+                "DELETE FROM journal WHERE token = ? RETURNING history, workspace", (token,)
             )
             statements.execute("DELETE FROM step WHERE token = ?", (token,))
-            for (history,) in found if undone else ():
+            for history, workspace in found if undone else ():
+                # rows that were erased meanwhile may have left their ids to those of other folders
                 statements.execute(
-                    "DELETE FROM change WHERE id IN (SELECT value FROM json_each(?))", (history,)
+                    "DELETE FROM change WHERE id IN (SELECT value FROM json_each(?)) "
+                    "AND workspace = ?",
+                    (history, workspace),
                 )
             drop_contents(statements)
 

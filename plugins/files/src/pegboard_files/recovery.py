@@ -138,9 +138,12 @@ async def _remove_folders(sandbox: Sandbox, step: Step) -> None:
     folder = dirname(step.target)
     while step.made is not None and f"{folder}/".startswith(f"{step.made}/"):
         if await sandbox.stat(folder) is not None:
-            if await sandbox.list_dir(folder):
+            try:
+                if await sandbox.list_dir(folder):
+                    return
+                await sandbox.remove(folder)
+            except _FAILURES:  # it holds something that is not listed, or is no folder any more
                 return
-            await sandbox.remove(folder)
         folder = dirname(folder)
 
 

@@ -1,4 +1,4 @@
-"""`pegboard plugins`: manage plugins. Only `build` and `test` import one."""
+"""`pegboard plugins`: manage plugins. Only `build`, `check` and `test` import one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "disable": ("plugins.switch:disable", "Disable plugins; they are not imported any more."),
     "order": ("plugins.order:command", "Print the order in which plugins are called."),
     "doctor": ("plugins.doctor:command", "Check every plugin without importing any."),
+    "check": ("plugins.check:command", "Try a plugin: import it in a process of its own."),
     "build": ("plugins.build:command", "Write a plugin's plugin.json from its code."),
     "test": ("plugins.test:command", "Run a plugin's tests and the contract suites."),
     "new": ("plugins.new:command", "Make the project of a new plugin."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -145,5 +146,16 @@ def _requirements(session: Session) -> Iterator[Finding]:
     for line in lines:
         record = dists.get(normalized(line.split(" ")[0]))
         if record is not None:
-            fix = f"pip install --upgrade {record.dist}"
-            yield Finding("broken", record.id, line, fix)
+            yield Finding("broken", record.id, line, _requirement_fix(record, line))
+
+
+def _requirement_fix(record: PluginRecord, line: str) -> str:
+    """Return the command that installs what a line of `pip check` says is missing or too old."""
+    from pegboard.plugins.decision.mending import another_version
+    from pegboard.plugins.discovery.requirements import applying
+
+    words = {normalized(word.strip(",;.")) for word in re.split(r"[\s<>=!~]+", line)[2:]}
+    for requirement in applying(record.found.requires):
+        if normalized(requirement.name) in words:
+            return f"pip install '{requirement.name}{requirement.range}'"
+    return another_version(record.found)

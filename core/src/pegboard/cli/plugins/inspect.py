@@ -39,7 +39,8 @@ def command(session: Session, target: str) -> None:
 
 def differences(found: Inspection) -> list[str] | None:
     """Return how `found` differs from the installed version, or None when there is none."""
-    from pegboard.plugins.discovery.inspect import diff, inspect
+    from pegboard.plugins.discovery.changes import diff
+    from pegboard.plugins.discovery.inspect import inspect
 
     if found.source == "installed":
         return None

@@ -52,7 +52,7 @@ def command(
     _refuse_source(target, allow_build)
     pip = Pip(session.output, session.env)
     with TemporaryDirectory(prefix="pegboard-") as folder:
-        path = _fetch(pip, target, Path(folder))
+        path = _fetch(pip, target, Path(folder), allow_build)
         found = _inspect(path, target)
         ids = list(found.plugins)
         if not session.output.json_wanted:
@@ -61,7 +61,7 @@ def command(
         confirm(session, f"Install {found.dist} {found.version} here?", yes=yes)
         flags = ["--editable"] if editable else []
         pip.install(*flags, f"{path}{target.extras}", reinstall=reinstall)
-    tell_host(session)
+    tell_host(session, subject=f"{found.dist} {found.version}")
     records = {record["id"]: record for record in fresh_plugins(session, ids)}
     if session.output.json_wanted:
         data = {"inspection": found.to_dict(), "plugins": list(records.values())}
@@ -97,10 +97,10 @@ def _refuse_source(target: Target, allow_build: bool) -> None:
         )
 
 
-def _fetch(pip: Pip, target: Target, folder: Path) -> Path:
-    if target.kind == "name":
+def _fetch(pip: Pip, target: Target, folder: Path, allow_build: bool) -> Path:
+    if target.kind == "name" and not allow_build:
         return pip.download(target.text, folder)
-    if target.kind in ("sdist", "address"):
+    if target.kind in ("name", "sdist", "address"):
         return pip.build(target.text, folder)
     # absolute: to pip a bare word is a package of the index, which nobody has looked into
     return Path(target.text).resolve()

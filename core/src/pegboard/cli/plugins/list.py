@@ -10,6 +10,7 @@ import click
 from pegboard.cli.output import WARN, Output
 from pegboard.cli.plugins.view import (
     explain,
+    missing_requirements,
     name_clashes,
     provides,
     provides_text,
@@ -39,7 +40,7 @@ def command(session: Session, kind: str | None, times: bool) -> None:
     """List the installed plugins and their states."""
     timings: dict[str, float] | None = {} if times else None
     boot = session.boot_with(timings=timings)
-    problems = (*boot.problems, *name_clashes(boot))
+    problems = (*boot.problems, *name_clashes(boot), *missing_requirements(boot))
     records = boot.records if kind is None else _providing(boot.records, kind)
     if session.output.json_wanted:
         data: dict[str, Any] = {

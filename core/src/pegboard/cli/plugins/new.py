@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pegboard.cli.session import Session, json_option
+from pegboard.contracts.errors import UsageError
 from pegboard.scaffold import KINDS
 
 
@@ -28,8 +29,14 @@ def command(
     session: Session, name: str, kind: str, directory: Path | None, summary: str, author: str
 ) -> None:
     """Make the project of a new plugin: it installs, and its tests pass, as it is."""
+    from pegboard.cli.root import root
     from pegboard.scaffold import render
 
+    if kind == "command" and name in root.lazy:
+        raise UsageError(
+            f"`pegboard {name}` is Pegboard's own command and stays so.",
+            fix=f"pegboard plugins new my-{name} --kind command",
+        )
     given = {"summary": summary, "author": author}
     answers = {key: value for key, value in given.items() if value}
     folder = directory or Path(f"pegboard-{name}")

@@ -11,7 +11,9 @@ from typing import Final, Literal, NamedTuple
 
 from pegboard.cli.child import run_child
 from pegboard.cli.output import Output
+from pegboard.cli.plugins.pip_failures import bare, is_unexplained, reason
 from pegboard.contracts.errors import PluginError, UsageError
+from pegboard.plugins.discovery.first_party import FIRST_PARTY
 
 Kind = Literal["wheel", "sdist", "folder", "address", "name"]
 
@@ -84,11 +86,8 @@ class Pip:
         Raises:
             PluginError: When there is no such package, or it has no wheel.
         """
-        self._run(
-            ["download", "--no-deps", "--only-binary=:all:", "--dest", str(folder), name],
-            f"Downloading {name}",
-            "If it is published as source only: pegboard plugins install --allow-build ...",
-        )
+        words = ["download", "--no-deps", "--only-binary=:all:", "--dest", str(folder), name]
+        self._run(words, f"Downloading {name}", name)
         return self._wheel(folder)
 
     def build(self, source: str, folder: Path) -> Path:
@@ -97,7 +96,8 @@ class Pip:
         Raises:
             PluginError: When it can't be built.
         """
-        self._run(["wheel", "--no-deps", "--wheel-dir", str(folder), source], f"Building {source}")
+        words = ["wheel", "--no-deps", "--wheel-dir", str(folder), source]
+        self._run(words, f"Building {source}", source)
         return self._wheel(folder)
 
     def install(self, *what: str, reinstall: bool = False) -> None:
@@ -127,13 +127,35 @@ class Pip:
         )
         return [] if done.returncode == 0 else done.stdout.split("\n")
 
-    def _run(self, words: list[str], label: str, fix: str | None = None) -> None:
+    def _run(self, words: list[str], label: str, name: str = "") -> None:
+        """Run pip.
+
+        Args:
+            words: Its command and arguments.
+            label: What is being done.
+            name: The package that is asked for, if it is one of an index.
+
+        Raises:
+            PluginError: Why it failed and what to do, or its last words where that is not known.
+        """
         command, *rest = words
         argv = [*_PIP, command, "--no-input", "--disable-pip-version-check", *rest]
         done = run_child(argv, label, self.output, env=self.env)
-        if done.returncode != 0:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-_TAIL:]
-            raise PluginError(f"pip {command} failed:\n" + "\n".join(said), fix=fix)
+        if done.returncode == 0:
+            return
+        said = f"{done.stdout}\n{done.stderr}"
+        asked = self._asked(bare(name)) if name and is_unexplained(said) else ""
+        why = reason(name, said, asked, FIRST_PARTY)
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-_TAIL:]
+        if why is not None:
+            raise PluginError(why.message, fix=why.fix, output="\n".join(lines))
+        raise PluginError(f"pip {command} failed:\n" + "\n".join(lines))
+
+    def _asked(self, name: str) -> str:
+        """Return what pip knows of a package's versions, those that are source only too."""
+        argv = [*_PIP, "index", "versions", "-vv", "--no-input", "--pre", name]
+        done = run_child(argv, f"Asking for the versions of {name}", self.output, env=self.env)
+        return f"{done.stdout}\n{done.stderr}"
 
     def _wheel(self, folder: Path) -> Path:
         wheels = sorted(folder.glob("*.whl"))

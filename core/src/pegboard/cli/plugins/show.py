@@ -9,7 +9,7 @@ import click
 
 from pegboard.cli.completing import plugin_ids
 from pegboard.cli.output import Output
-from pegboard.cli.plugins.view import explain, to_json
+from pegboard.cli.plugins.view import explain, shown_name, to_json
 from pegboard.cli.session import Session, json_option
 from pegboard.cli.settings import visible
 
@@ -124,7 +124,10 @@ def _print_manifest(output: Output, manifest: Manifest) -> None:
         output.heading("Contributions")
         output.table(
             ["KIND", "NAME", "ABOUT"],
-            [(fact.kind, fact.name, fact.summary) for fact in manifest.contributions],
+            [
+                (fact.kind, shown_name(fact.kind, fact.name), fact.summary)
+                for fact in manifest.contributions
+            ],
         )
     if manifest.hooks:
         output.heading("Hooks")

@@ -60,7 +60,7 @@ def enable(session: Session, plugins: tuple[str, ...]) -> None:
 
 def _report(session: Session, ids: list[str], *, wanted: str) -> None:
     """Say what the plugins are now, which another setting may have decided."""
-    tell_host(session)
+    tell_host(session, subject=", ".join(ids))
     now = session.again().boot
     records = [record for plugin_id in ids if (record := now.get(plugin_id))]
     if session.output.json_wanted:

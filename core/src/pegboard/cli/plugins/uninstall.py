@@ -56,7 +56,7 @@ def command(session: Session, plugins: tuple[str, ...], yes: bool, purge: bool) 
         FailureStore(session.paths).forget(record.id)
         if purge:
             _purge(session, record)
-    tell_host(session)
+    tell_host(session, subject=names)
     _report(session, records)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pegboard.cli.output import BAD, GOOD, WARN, Output, Style
 from pegboard.plugins.decision.broken import CHOSEN, SOUND, broken_lines
 from pegboard.plugins.decision.broken import broken as broken
+from pegboard.plugins.decision.chat_commands import chat_commands
+from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
 
 if TYPE_CHECKING:
     from pegboard.config.schema import Problem
@@ -45,8 +47,14 @@ def provides_text(found: Mapping[str, list[str]]) -> str:
     for kind, names in found.items():
         many = kind in ("tool", "hook") and len(names) > 1
         label = kind.replace("_", " ")
-        words.append(f"{len(names)} {label}s" if many else f"{label} {', '.join(names)}")
+        shown = [shown_name(kind, name) for name in names]
+        words.append(f"{len(names)} {label}s" if many else f"{label} {', '.join(shown)}")
     return ", ".join(words)
+
+
+def shown_name(kind: str, name: str) -> str:
+    """Return a name as people use it: `/plan` for a chat command."""
+    return f"/{name}" if kind == CHAT_COMMAND else name
 
 
 def to_json(record: PluginRecord) -> dict[str, Any]:
@@ -68,7 +76,14 @@ def to_json(record: PluginRecord) -> dict[str, Any]:
 
 
 def name_clashes(boot: Boot) -> tuple[Problem, ...]:
-    """Return the short names that several tools want, each with the line that settles it."""
+    """Return the names that several want, each with the line that settles it.
+
+    They are short names of tools and chat commands.
+    """
+    return (*_tool_clashes(boot), *chat_commands(boot.records).problems)
+
+
+def _tool_clashes(boot: Boot) -> tuple[Problem, ...]:
     wanted = [
         (record, tool)
         for record in boot.usable
@@ -88,6 +103,25 @@ def name_clashes(boot: Boot) -> tuple[Problem, ...]:
     return short_names(tools, chosen).problems
 
 
+def missing_requirements(boot: Boot) -> tuple[Problem, ...]:
+    """Return what usable plugins require and is not installed, of whatever version."""
+    from pegboard.config.schema import Problem
+    from pegboard.plugins.discovery.requirements import missing
+    from pegboard.plugins.discovery.scan import installed_names
+
+    installed = installed_names(boot.path)
+    return tuple(
+        Problem(
+            record.id,
+            f"{record.id} ({record.dist} {record.version}) requires {requirement.name}"
+            f"{requirement.range}, which is not installed.",
+            f"pip install '{requirement.name}{requirement.range}'",
+        )
+        for record in boot.usable
+        for requirement in missing(record.found.requires, installed)
+    )
+
+
 def tell_broken(
     output: Output, records: Iterable[PluginRecord], problems: Iterable[Problem]
 ) -> None:
@@ -102,4 +136,18 @@ def explain(output: Output, record: PluginRecord) -> None:
     """Print a plugin with the reason for its state and the command that changes it."""
     output.line()
     output.line(f"{record.id} ({record.dist} {record.version}) is {record.state.value}")
-    output.fields([("why", record.reason), ("fix", record.fix or "")], indent="  ")
+    origin = shipped(record) if broken(record) else ""
+    output.fields([("why", record.reason), ("fix", record.fix or ""), ("who", origin)], indent="  ")
+
+
+def shipped(record: PluginRecord) -> str:
+    """Return who ships a plugin, or whose folder it is; "" when nothing tells."""
+    from pegboard.plugins.discovery.origin import origin_of, shipper_of
+    from pegboard.plugins.discovery.own_code import shown_file
+
+    origin = origin_of(record.found)
+    if origin.kind in ("editable", "folder"):
+        how = "installed editable" if origin.kind == "editable" else "a copy of it is installed"
+        return f"your folder {shown_file(origin.place)} ({how})"
+    place = "" if origin.kind == "index" else f"from {shown_file(origin.place)}"
+    return ", ".join(filter(None, (*shipper_of(record.found), place)))

@@ -30,10 +30,10 @@ def command(
 ) -> None:
     """Erase conversations, or all that is kept of one person.
 
-    It can't be undone. What is erased is overwritten in the store; copies of the store that were
-    made before hold it still. Of a person that is their conversations, their turns in those that
-    others took part in, and what they cost. The audit log keeps its events, which hold nothing that
-    was said.
+    It can't be undone. What is erased is overwritten in the store, and with it goes what plugins
+    keep of it; copies of the store that were made before hold it still. Of a person that is their
+    conversations, their turns in those that others took part in, and what they cost. The audit log
+    keeps its events, which hold nothing that was said.
     """
     if bool(conversations) == (sender is not None):
         raise UsageError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.session import Session
@@ -14,7 +15,9 @@ from pegboard.contracts.errors import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
+    from pegboard.contracts.hook_events import ConversationsErased
     from pegboard.contracts.transcript import Conversation, TurnMessages
+    from pegboard.host.erasing import Erasing
     from pegboard.host.session_admin import Manages
 
 
@@ -102,6 +105,7 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
     require_embedded(session)
     from pegboard.contracts.clock import SystemClock
     from pegboard.host.audit_trail import AuditTrail
+    from pegboard.host.erasing import Erasing
     from pegboard.host.session_admin import SessionAdmin
     from pegboard.plugins.running.ids import IdMaker
     from pegboard.store.archive import EmbeddedArchive
@@ -110,16 +114,43 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
 
     clock, paths = SystemClock(), session.paths
     database = Database(paths.state)
+    archive = EmbeddedArchive(database, beside=paths.plugin_storages)
+    erasing = Erasing(archive, (paths.plugin_storages, paths.state), clock, _nobody)
     audit = AuditTrail(database, clock, session.redactor)
     try:
         yield SessionAdmin(
             EmbeddedStore(database),
-            EmbeddedArchive(database, beside=paths.plugin_storages),
+            archive,
             paths.state / "blobs",
             clock,
             new_id=IdMaker(clock),
             audit=audit,
+            elsewhere=partial(_elsewhere, session, erasing),
         )
     finally:
         await audit.aclose()
         await database.aclose()
+
+
+async def _elsewhere(session: Session, erasing: Erasing) -> None:
+    """Erase what plugins keep; with a host where one of them wants to be told of it."""
+    if not _wanted(session):
+        return await erasing.try_to_catch_up()
+    async with session.open_host() as host:
+        await host.sessions.erase_elsewhere()
+
+
+def _wanted(session: Session) -> bool:
+    """Tell whether a plugin observes that something was erased."""
+    from pegboard.contracts.hook_events import ConversationsErased
+
+    events = [
+        record.manifest.hooks["pegboard_event"]
+        for record in session.boot.records
+        if record.usable and record.manifest and "pegboard_event" in record.manifest.hooks
+    ]
+    return any(not types or ConversationsErased.type in types for types in events)
+
+
+async def _nobody(event: ConversationsErased) -> None:
+    """Tell nobody: nobody observes it."""

@@ -18,6 +18,7 @@ from pegboard.cli.tools.options import as_option, workspace_option
 from pegboard.contracts.effects import Trust
 from pegboard.contracts.result import Suspend, ToolResult
 from pegboard.tools.fence import unfenced
+from pegboard.tools.outcome import PLACE
 
 if TYPE_CHECKING:
     from pegboard.host.stages import Stages
@@ -94,7 +95,11 @@ def _print(output: Output, result: ToolResult, *, known: bool) -> None:
         fix = result.error.fix
         if not known and _NEAREST not in (fix or ""):  # what it says is for a model
             fix = "pegboard tools list"
-        tell(output, unfenced(result.error.message).strip(), fix)
+        message = unfenced(result.error.message).strip()
+        tell(output, message, fix)
+        place = str(result.details.get(PLACE, ""))
+        if place and place not in message:
+            output.note(f"  At: {place}")
 
 
 def _print_trace(output: Output, stages: Stages) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -68,6 +69,18 @@ def socket_to_use(state: Path) -> Path | None:
     if not stat.S_ISSOCK(own.st_mode) or own.st_uid != os.geteuid():
         return None
     return path if path.parent == state or _is_own(folder) else None
+
+
+def socket_folder(state: Path) -> tuple[Path, ...]:
+    """Return the folder outside the state folder that the socket is in, if it is in one.
+
+    It is as closed to tools as the state folder: who reaches the socket may do what the person may.
+    """
+    with suppress(OSError, UnicodeDecodeError):
+        path = Path((state / NOTE).read_text(encoding="utf-8").strip())
+        if path.name == NAME:
+            return (path.parent,)
+    return ()
 
 
 def fits(path: Path) -> bool:

@@ -93,7 +93,7 @@ class Running(Protocol):
         """Take over packages that came or went."""
         ...
 
-    async def reload(self) -> Mapping[str, Any]:
+    async def reload(self, rule: str = "", subject: str = "") -> Mapping[str, Any]:
         """Take over changed settings."""
         ...
 
@@ -278,7 +278,7 @@ class Verbs:
         return await self._running.rescan()
 
     async def _reload(self, call: Call) -> Mapping[str, Any]:
-        return await self._running.reload()
+        return await self._running.reload(call.text("rule", ""), call.text("subject", ""))
 
     async def _conversation(self, call: Call) -> Mapping[str, Any]:
         channel = call.text("channel", "") or None

@@ -103,8 +103,12 @@ class Reloader:
         self.restart: tuple[str, ...] = ()
         """Keys whose values count only after a restart."""
 
-    async def reload(self) -> Reloaded:
+    async def reload(self, rule: str = "", subject: str = "") -> Reloaded:
         """Read the settings again.
+
+        Args:
+            rule: What the person did for that, for the audit log; "" = they changed the files.
+            subject: What they changed; "" = the keys that differ.
 
         Raises:
             ConfigError: When they are wrong; the host goes on by those that it has.
@@ -131,7 +135,14 @@ class Reloader:
             # also where no value differs: secrets and packages may be others
             now = self._host.options.clock.now()
             await self._parts.audit(
-                audited("admin", "config.reload", "allow", local_caller(), at=now)
+                audited(
+                    "admin",
+                    rule or "config.reload",
+                    "allow",
+                    local_caller(),
+                    at=now,
+                    subject=subject or ", ".join(sorted(changed)),
+                )
             )
         if taken or self.restart:
             _log.info("settings were read again: %s", ", ".join(taken) or "nothing new")

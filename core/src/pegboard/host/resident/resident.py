@@ -19,6 +19,7 @@ from pegboard.config.instances import Instance
 from pegboard.config.load import Config, load
 from pegboard.contracts.channel import TurnOutcome
 from pegboard.contracts.errors import PegboardError
+from pegboard.host.backends import EMBEDDED
 from pegboard.host.control.connection import Call
 from pegboard.host.control.server import ControlServer
 from pegboard.host.control.switchboard import ClientChannel, Switchboard
@@ -33,6 +34,7 @@ from pegboard.host.resident.reload import Reloader
 from pegboard.host.session_admin import TERMINAL
 from pegboard.plugins.building.isolation import one_line
 from pegboard.plugins.running.ids import new_token
+from pegboard.store.verb_overview import overview_of
 
 State = Literal["starting", "ready", "draining"]
 DRAIN_S: Final = 30.0
@@ -172,8 +174,23 @@ class Resident:
             "services": [asdict(status) for status in host.activator.background()],
             "restart_needed": list(self._reloader.restart),
             "problem": self._problem,
+            "store": await self._kept_elsewhere(),
             "events": self.events.seq,
         }
+
+    async def _kept_elsewhere(self) -> Mapping[str, Any] | None:
+        """Return what a backend of a plugin keeps; the file of the host anybody can read."""
+        parts = self.host.parts
+        if parts.backend.name == EMBEDDED:
+            return None
+        try:
+            with anyio.fail_after(HEALTH_S):
+                found = await overview_of(parts.store, now=self._clock.now())
+        except TimeoutError:
+            return {"message": f"It did not answer within {HEALTH_S:g} s.", "fix": None}
+        except PegboardError as error:
+            return {"message": error.message, "fix": error.fix}
+        return found.to_dict()
 
     async def health(self) -> Mapping[str, Any]:
         """Return whether the host works (`live`), and whether it takes messages (`ready`)."""
@@ -200,11 +217,11 @@ class Resident:
         changes = await self.host.rescan()
         return {name: list(ids) for name, ids in changes._asdict().items()}
 
-    async def reload(self) -> Mapping[str, Any]:
+    async def reload(self, rule: str = "", subject: str = "") -> Mapping[str, Any]:
         """Take over changed settings; wrong ones change nothing."""
         self._notifier.reloading()
         try:
-            reloaded = await self._reloader.reload()
+            reloaded = await self._reloader.reload(rule, subject)
         except PegboardError as error:
             self._problem = f"the settings could not be read again: {error.message}"
             _log.error("%s %s", self._problem, error.fix or "")

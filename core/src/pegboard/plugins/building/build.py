@@ -17,12 +17,20 @@ from pegboard.contracts.errors import BuildError, PegboardError
 from pegboard.contracts.tool import ToolSpec
 from pegboard.plugins.building.describe import Declaration, load_entry
 from pegboard.plugins.building.describe import describe as describe
-from pegboard.plugins.building.isolation import author_place, author_traceback, one_line
+from pegboard.plugins.building.isolation import (
+    author_place,
+    author_traceback,
+    one_line,
+    told_where,
+)
 from pegboard.plugins.building.settings import load_model
 from pegboard.plugins.building.spec_facts import check_tool_name, known_effects
 from pegboard.plugins.building.tidy import schema_of
 from pegboard.plugins.building.tool_schema import build_spec, check_schema
-from pegboard.plugins.declaration import TOOL_MARK, Contribution, FamilyFacts
+from pegboard.plugins.declaration import TOOL_MARK
+from pegboard.plugins.declared import Contribution, FamilyFacts
+from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
+from pegboard.plugins.discovery.chat_command import chat_command_fault
 from pegboard.plugins.discovery.manifest import ContributionFact, FamilyFact, Manifest
 from pegboard.plugins.discovery.versions import satisfies
 
@@ -47,6 +55,7 @@ def manifest_of(plugin_id: str, entry: str, declared: Declaration) -> Manifest:
     """
     info = declared.info
     _check_api(plugin_id, info.api)
+    tools = tuple(_spec_of(name, tool).to_dict() for name, tool in sorted(declared.tools.items()))
     return Manifest(
         id=plugin_id,
         api=info.api,
@@ -54,11 +63,9 @@ def manifest_of(plugin_id: str, entry: str, declared: Declaration) -> Manifest:
         entry=entry,
         activate=info.activate,
         hooks=dict(declared.hook_events),
-        tools=tuple(
-            _spec_of(name, tool).to_dict() for name, tool in sorted(declared.tools.items())
-        ),
+        tools=tools,
         contributions=tuple(
-            _fact(plugin_id, item) for _, item in sorted(declared.contributions.items())
+            _fact(plugin_id, item, tools) for _, item in sorted(declared.contributions.items())
         ),
         families=tuple(
             _family(plugin_id, item)
@@ -95,14 +102,18 @@ def _module_summary(entry: str) -> str:
 def _spec_of(name: str, tool: Any) -> ToolSpec:
     facts = getattr(tool, TOOL_MARK, None)
     if facts is not None:
-        return build_spec(tool, facts)
+        with told_where(tool):
+            return build_spec(tool, facts)
     spec: ToolSpec = tool.spec
-    check_tool_name(name)
-    check_schema(name, spec.parameters)
+    with told_where(type(tool).__call__):
+        check_tool_name(name)
+        check_schema(name, spec.parameters)
     return spec
 
 
-def _fact(plugin_id: str, item: Contribution) -> ContributionFact:
+def _fact(
+    plugin_id: str, item: Contribution, tools: Iterable[Mapping[str, Any]]
+) -> ContributionFact:
     try:
         facts = json.loads(json.dumps(dict(item.facts), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -110,7 +121,11 @@ def _fact(plugin_id: str, item: Contribution) -> ContributionFact:
             f"plugin {plugin_id}: the facts of {item.kind} {item.name} have no JSON form: {error}"
         ) from error
     schema = _config_schema(item.config)
-    return ContributionFact(item.kind, item.name, item.summary, schema, facts)
+    fact = ContributionFact(item.kind, item.name, item.summary, schema, facts)
+    fault = chat_command_fault(fact, tools) if fact.kind == CHAT_COMMAND else ""
+    if fault:
+        raise BuildError(f"plugin {plugin_id}: chat command /{fact.name}: {fault}")
+    return fact
 
 
 def _family(plugin_id: str, item: FamilyFacts) -> FamilyFact:
@@ -156,21 +171,32 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        answer = {"error": _error_dict(error)}
+        answer = {"error": _error_dict(error, options.entry)}
     data = json.dumps(answer).encode()
     while data:
         data = data[os.write(out, data) :]
     return FAILED if "error" in answer else 0
 
 
-def _error_dict(error: BaseException) -> dict[str, Any]:
+def _error_dict(error: BaseException, entry: str) -> dict[str, Any]:
+    place = author_place(error)
+    where = {} if place is None else {"file": place[0], "line": place[1]}
     if isinstance(error, PegboardError):
-        return {"message": error.message, "fix": error.fix}
+        return {"message": error.message, "fix": error.fix, **where}
     return {
-        "message": f"importing it failed: {one_line(error)}{author_place(error)}",
-        "fix": None,
+        "message": f"importing it failed: {one_line(error)}",
+        "fix": _missing_fix(error, entry),
         "traceback": author_traceback(error),
+        **where,
     }
+
+
+def _missing_fix(error: BaseException, entry: str) -> str | None:
+    """Return the command that installs a module which is not there, if it is not the plugin's."""
+    top = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not top or top == entry.partition(":")[0].partition(".")[0]:
+        return None
+    return f"pip install {top.replace('_', '-')}"
 
 
 if __name__ == "__main__":

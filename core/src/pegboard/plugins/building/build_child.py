@@ -16,6 +16,7 @@ from pegboard.contracts.errors import BuildError
 from pegboard.plugins.building.child_output import collect
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.discovery.manifest_place import place
+from pegboard.plugins.discovery.own_code import shown_file
 from pegboard.plugins.discovery.scan import GROUP, scan
 
 BUILD_TIMEOUT_S: Final = 60.0
@@ -63,6 +64,7 @@ def build_in_child(
     *,
     path: Sequence[str] | None = None,
     timeout_s: float = BUILD_TIMEOUT_S,
+    again: str = "build again",
 ) -> dict[str, Any]:
     """Import the plugin in a child process and return its manifest.
 
@@ -70,6 +72,7 @@ def build_in_child(
         target: What to build.
         path: Folders that the child puts first on its `sys.path`.
         timeout_s: Seconds that the import may take.
+        again: What an author does after an edit, in words for the fix of an error.
 
     Raises:
         BuildError: With the child's words when it fails, exits, hangs or prints nonsense.
@@ -108,9 +111,24 @@ def build_in_child(
         message = error.pop("message")
         if not message.startswith(f"plugin {target.id}"):
             message = f"plugin {target.id}: {message}"
-        raise BuildError(message, fix=error.pop("fix", None), output=output.errors, **error)
+        fix = _mended(target, error.pop("fix", None), error, again)
+        raise BuildError(message, fix=fix, output=output.errors, **error)
     built: dict[str, Any] = answer["manifest"]
     return built
+
+
+def _mended(
+    target: BuildTarget, fix: str | None, error: Mapping[str, Any], again: str
+) -> str | None:
+    """Return the fix with the file and line that the author has to look at."""
+    if "file" not in error:
+        last = target.entry.partition(":")[0].rpartition(".")[2]
+        module = shown_file(str(target.file.with_name(f"{last}.py")))
+        return fix or f"mend {module}, or the entry point in pyproject.toml, then {again}"
+    place = f"{shown_file(error['file'])}:{error['line']}"
+    if fix is None:
+        return f"mend {place}, then {again}"
+    return f"{fix}, or mend {place}" if fix.startswith("pip ") else f"mend {place}: {fix}"
 
 
 def write(target: BuildTarget, manifest: Mapping[str, Any]) -> bool:

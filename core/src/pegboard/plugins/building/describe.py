@@ -15,16 +15,17 @@ from pegboard.contracts.errors import BuildError
 from pegboard.contracts.hook_events import OBSERVED_TYPES
 from pegboard.contracts.hookspecs import BEHAVIOUR_HOOKS, CONTRIBUTION_HOOKS
 from pegboard.contracts.tool import ToolSpec
+from pegboard.plugins.building.isolation import told_where
 from pegboard.plugins.building.verify import verified_hooks
-from pegboard.plugins.declaration import (
-    TOOL_MARK,
+from pegboard.plugins.declaration import TOOL_MARK, Plugin
+from pegboard.plugins.declared import (
     BackgroundFacts,
     Contribution,
     FamilyFacts,
-    Plugin,
     PluginInfo,
     ToolFacts,
 )
+from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
 from pegboard.plugins.discovery.first_party import HOST_SERVICES
 
 OBSERVER = "pegboard_event"
@@ -76,7 +77,8 @@ def load_entry(entry: str) -> object:
         try:
             found = getattr(found, attribute)
         except AttributeError as error:
-            names = [name for name in dir(found) if not name.startswith("_")]
+            names = [name for name, value in vars(found).items() if isinstance(value, Plugin)]
+            names = names or [name for name in dir(found) if not name.startswith("_")]
             raise BuildError(
                 f"entry point {entry}: {module_name} has no {attribute!r}"
                 f"{did_you_mean(attribute, names)}"
@@ -183,6 +185,11 @@ def _contribution(plugin_id: str, hook: str, item: Any) -> tuple[tuple[str, str]
             f"plugin {plugin_id}: {item.kind or 'a contribution without a kind'} {item.name} "
             f"can't come from {hook}"
         )
+    if (item.factory is None) != (item.kind == CHAT_COMMAND):
+        raise BuildError(
+            f"plugin {plugin_id}: {item.kind} {item.name} has "
+            + ("no factory" if item.factory is None else "a factory; its facts say what it calls")
+        )
     return (item.kind, item.name), item
 
 
@@ -222,22 +229,35 @@ def _check_members(plugin_id: str, plugin: Plugin | None) -> None:
         if other.startswith(prefix):
             raise BuildError(f"plugin {plugin_id}: families {prefix} and {other} overlap")
     lifespan = plugin.lifespan_function
+    with told_where(lifespan):
+        _check_lifespan(plugin_id, lifespan)
+    for service in plugin.backgrounds:
+        with told_where(service.run):
+            if not inspect.iscoroutinefunction(service.run):
+                raise BuildError(
+                    f"plugin {plugin_id}: background service {service.name} must be async"
+                )
+    for name, make in plugin.services.items():
+        with told_where(make):
+            _check_service(plugin_id, name, make)
+
+
+def _check_lifespan(plugin_id: str, lifespan: object) -> None:
     if lifespan is not None and not inspect.isasyncgenfunction(lifespan):
         raise BuildError(
             f"plugin {plugin_id}: the lifespan must be an async generator",
             fix="async def lifespan(context): ...; yield state; ...",
         )
-    for service in plugin.backgrounds:
-        if not inspect.iscoroutinefunction(service.run):
-            raise BuildError(f"plugin {plugin_id}: background service {service.name} must be async")
-    for name, make in plugin.services.items():
-        if name in HOST_SERVICES:
-            raise BuildError(
-                f"plugin {plugin_id}: the host itself offers a service {name}",
-                fix="choose another name for the service",
-            )
-        if inspect.iscoroutinefunction(make):
-            raise BuildError(
-                f"plugin {plugin_id}: service {name} must be made by a `def`",
-                fix="open connections in the lifespan, and return what it yielded",
-            )
+
+
+def _check_service(plugin_id: str, name: str, make: Callable[..., Any]) -> None:
+    if name in HOST_SERVICES:
+        raise BuildError(
+            f"plugin {plugin_id}: the host itself offers a service {name}",
+            fix="choose another name for the service",
+        )
+    if inspect.iscoroutinefunction(make):
+        raise BuildError(
+            f"plugin {plugin_id}: service {name} must be made by a `def`",
+            fix="open connections in the lifespan, and return what it yielded",
+        )

@@ -6,9 +6,14 @@ import asyncio
 import importlib
 import os.path
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from pegboard.contracts.errors import PegboardError
+
 _HOST: Final = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib is slow to import
+_PLACE: Final = "_pegboard_author_place"
 _IMPORT_SYSTEM: Final = ("<frozen importlib", importlib.__file__ or "<frozen importlib")
 
 
@@ -50,15 +55,41 @@ def author_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, frame))
 
 
-def author_place(error: BaseException) -> str:
-    """Return ` (FILE, line N)` of the last line of an author that ran, or "" when there is none."""
-    frame, place = error.__traceback__, ""
+def author_place(error: BaseException) -> tuple[str, int] | None:
+    """Return file and line of what an author has to look at, or None when nothing tells.
+
+    That is the innermost line of the folder in which the plugin's code was entered, and not one of
+    a library that it calls. Where a file of it can't be parsed, it is the line of that file.
+    """
+    frame, places = error.__traceback__, list[tuple[str, int]]()
     while frame is not None:
         file = frame.tb_frame.f_code.co_filename
         if not _is_ours(file):
-            place = f" ({file}, line {frame.tb_lineno})"
+            places.append((file, frame.tb_lineno))
         frame = frame.tb_next
-    return place
+    if isinstance(error, SyntaxError) and error.filename and not _is_ours(error.filename):
+        places.append((error.filename, error.lineno or 1))
+    if not places:
+        place: tuple[str, int] | None = getattr(error, _PLACE, None)
+        return place
+    folder = os.path.dirname(places[0][0]) + os.sep  # noqa: PTH120
+    return [item for item in places if item[0].startswith(folder)][-1]
+
+
+@contextmanager
+def told_where(function: object) -> Iterator[None]:
+    """Say of an error in this block where the author's function is that it is about."""
+    try:
+        yield
+    except PegboardError as error:
+        while hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        code = getattr(function, "__code__", None)
+        if code is not None and not hasattr(error, _PLACE):
+            setattr(error, _PLACE, (code.co_filename, code.co_firstlineno))
+            # in the form of a frame, at the end of the traceback that is kept
+            error.add_note(f'  File "{code.co_filename}", line {code.co_firstlineno}')
+        raise
 
 
 def _is_ours(filename: str) -> bool:

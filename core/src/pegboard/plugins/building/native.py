@@ -17,7 +17,7 @@ from typing import (
     get_origin,
 )
 
-from pegboard.contracts.tool import Arg
+from pegboard.contracts.argument import Arg
 
 _SCALARS: Final = (str, int, float, bool, type(None), list, dict, Any, object)
 _LISTS: Final = (list, Sequence)

@@ -22,9 +22,9 @@ from pegboard.contracts.effects import (
 from pegboard.contracts.errors import BuildError
 
 if TYPE_CHECKING:
-    from pegboard.plugins.declaration import ToolFacts
+    from pegboard.plugins.declared import ToolFacts
 
-TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _CAPTURE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _SAME: Final = ("category", "aliases", "intents", "attended", "help", "needs")
 _ALSO: Final = ("limits", "outside")
@@ -111,11 +111,11 @@ def check_tool_name(name: str) -> None:
     """Refuse a name that a model could not call.
 
     Raises:
-        BuildError: When it is not lower case, digits and `_`, or longer than 64.
+        BuildError: When it is not letters, digits and `_`, or longer than 64.
     """
     if not TOOL_NAME.fullmatch(name):
         raise BuildError(
-            f"{name!r} is no tool name: lower-case letters, digits and `_`, a letter first, "
+            f"{name!r} is no tool name: letters, digits and `_`, a letter first, "
             "at most 64 characters"
         )
 

@@ -14,8 +14,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired
 
 from pegboard.config.nearest import did_you_mean
+from pegboard.contracts.argument import Arg
 from pegboard.contracts.errors import BuildError
-from pegboard.contracts.tool import Arg, JsonSchema, ToolSpec
+from pegboard.contracts.tool import JsonSchema, ToolSpec
 from pegboard.plugins.building.argument_aliases import take_aliases
 from pegboard.plugins.building.docstring import parse_docstring
 from pegboard.plugins.building.native import is_native
@@ -25,7 +26,7 @@ from pegboard.plugins.building.tidy import schema_of
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from pegboard.plugins.declaration import ToolFacts
+    from pegboard.plugins.declared import ToolFacts
 
 CONTEXT_NAME: Final = "ctx"
 NO_DEFAULT: Final = inspect.Parameter.empty
@@ -60,7 +61,7 @@ def build_spec(function: Callable[..., Any], facts: ToolFacts) -> ToolSpec:
     schema = _schema_of(name, parameters)
     for parameter in parameters:
         _complete(name, parameter, schema, described.arguments.get(parameter.name, ""))
-    argument_aliases = take_aliases(name, schema)
+    argument_aliases = take_aliases(name, schema, facts.ignored_arguments)
     check_schema(name, schema)
     names = tuple(parameter.name for parameter in parameters)
     return ToolSpec(

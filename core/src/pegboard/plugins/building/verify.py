@@ -7,16 +7,20 @@ that fails leaves nothing behind.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pluggy
 
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts import hookspecs
 from pegboard.contracts.errors import BuildError
+from pegboard.plugins.building.isolation import told_where
 
 Function = Callable[..., Any]
+
+_HOOK: Final = re.compile(r"for hook '(\w+)'")
 
 
 def verified_hooks(plugin_id: str, real: object) -> Mapping[str, Function]:
@@ -31,16 +35,18 @@ def verified_hooks(plugin_id: str, real: object) -> Mapping[str, Function]:
     try:
         manager.register(real, plugin_id)
     except pluggy.PluginValidationError as error:
-        raise BuildError(
-            f"plugin {plugin_id}: {str(error).strip().splitlines()[-1]}",
-            fix="a behaviour hook takes exactly one parameter: `event`",
-        ) from error
+        named = _HOOK.search(str(error))
+        with told_where(getattr(real, named[1], None) if named else None):
+            raise BuildError(
+                f"plugin {plugin_id}: {str(error).strip().splitlines()[-1]}",
+                fix="a behaviour hook takes exactly one parameter: `event`",
+            ) from error
     callers = manager.get_hookcallers(real) or []
-    found = {
-        caller.name: _verified(plugin_id, caller)
-        for caller in sorted(callers, key=lambda caller: caller.name)
-        if caller.has_spec() or not _is_optional(caller)
-    }
+    found: dict[str, Function] = {}
+    for caller in sorted(callers, key=lambda caller: caller.name):
+        if caller.has_spec() or not _is_optional(caller):
+            with told_where(caller.get_hookimpls()[0].function):
+                found[caller.name] = _verified(plugin_id, caller)
     return found
 
 

@@ -5,8 +5,6 @@ A check returns None when there is nothing to say, else what it found; the first
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -15,18 +13,30 @@ from pegboard.config.load import USER_FILE
 from pegboard.config.nearest import did_you_mean
 from pegboard.config.schema import check, schema_fault
 from pegboard.contracts.capability import capability_fault
-from pegboard.contracts.errors import ConfigError
+from pegboard.contracts.errors import ConfigError, ManifestError, PegboardError
 from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS
-from pegboard.plugins.decision.failures import Failure
+from pegboard.plugins.decision.mending import (
+    another_version,
+    crash_fix,
+    failure_fix,
+    mend_code,
+    mend_manifest,
+    mend_project,
+    reinstall,
+    uninstall,
+)
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import State
+from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
+from pegboard.plugins.discovery.chat_command import chat_command_fault
 from pegboard.plugins.discovery.first_party import is_first_party
+from pegboard.plugins.discovery.requirements import applies
 from pegboard.plugins.discovery.scan import FoundPlugin, normalized
 from pegboard.plugins.discovery.versions import lowest, read_requirement, satisfies, version_key
 
-_MISSING_MODULE: Final = r"ModuleNotFoundError: No module named '([\w.]+)'"
-_PYTHON_MARKER: Final = r"python_version\s*(<=|>=|==|!=|<|>)\s*[\"']([\d.]+)[\"']\Z"
 _CORE_DIST: Final = "pegboard"
+_API: Final = "hook API"
+_ID: Final = "the name of the entry point"
 
 
 class Finding(NamedTuple):
@@ -49,7 +59,7 @@ def blocked(candidate: Candidate, situation: Situation) -> Finding | None:
             continue
         if block.below and _at_least(found.version, block.below):
             continue
-        fix = f"pip install '{found.dist}>={block.below}'" if block.below else _uninstall(found)
+        fix = f"pip install '{found.dist}>={block.below}'" if block.below else uninstall(found)
         more = f" ({block.link})" if block.link else ""
         reason = f"{found.dist} {found.version} is blocked: {block.reason}{more}"
         return Finding(State.BLOCKED, reason, fix, {"link": block.link})
@@ -85,41 +95,43 @@ def malformed(candidate: Candidate, situation: Situation) -> Finding | None:
     """Find a distribution whose own files are broken, or an id that can't be one."""
     found = candidate.found
     if found.problem:
-        return Finding(State.FAILED, f"{found.dist}: {found.problem}", _reinstall(found))
+        return Finding(State.FAILED, f"{found.dist}: {found.problem}", reinstall(found))
     if not is_id(found.id):
         reason = (
             f"{found.dist}: {found.id!r} can't be the id of a plugin; an id has small letters, "
             "digits and single `-`, first a letter"
         )
-        return Finding(State.FAILED, reason, _uninstall(found))
+        return Finding(State.FAILED, reason, mend_project(found, _ID, uninstall(found)))
     if found.id in RESERVED or found.id == CORE:
         reason = f"{found.dist}: the id {found.id!r} is reserved by Pegboard itself"
-        return Finding(State.FAILED, reason, _uninstall(found))
+        return Finding(State.FAILED, reason, mend_project(found, _ID, uninstall(found)))
     if not _is_reference(found.value):
         reason = (
             f"{found.dist}: its entry point {found.value!r} is neither `module:object` nor `module`"
         )
-        return Finding(State.FAILED, reason, _upgrade(found))
+        fix = mend_project(found, "the entry point", another_version(found))
+        return Finding(State.FAILED, reason, fix)
     return None
 
 
 def failed_before(candidate: Candidate, situation: Situation) -> Finding | None:
-    """Find that this very version failed when it was last activated."""
+    """Find that these very files failed when they were last activated."""
     found = candidate.found
     failure = situation.failures.get(found.id)
     if failure is None or (failure.dist, failure.version) != (found.dist, found.version):
         return None
+    if situation.retry_failed and not failure.crashed:
+        return None
+    if failure.stamp and failure.stamp != situation.stamp_of(found):
+        return None  # another entry point, another copy, or an edit: it has not failed yet
     details = {"phase": failure.phase, "traceback": failure.traceback, "at": failure.at}
     if failure.crashed:
         reason = f"the whole process died while importing {found.dist} {found.version}"
-        return Finding(State.FAILED, reason, f"pegboard plugins enable {found.id}", details)
-    if situation.retry_failed:
-        return None
+        return Finding(State.FAILED, reason, crash_fix(found), details)
     last = failure.traceback.strip().rpartition("\n")[2].strip()
     what = failure.reason or f"{failure.phase} failed" + (f": {last[:300]}" if last else "")
     reason = f"{found.dist} {found.version}: {what}"
-    fix = failure.fix or failure_fix(found, failure)
-    return Finding(State.FAILED, reason, fix, details)
+    return Finding(State.FAILED, reason, failure_fix(found, failure), details)
 
 
 def incompatible(candidate: Candidate, situation: Situation) -> Finding | None:
@@ -128,7 +140,7 @@ def incompatible(candidate: Candidate, situation: Situation) -> Finding | None:
     if fault is not None and fault.details.get("newer"):
         return Finding(State.INCOMPATIBLE, f"{found.dist}: {fault.message}", fault.fix)
     if manifest is not None:
-        finding = _out_of_range(found, "hook API", manifest.api, situation.api_version)
+        finding = _out_of_range(found, _API, manifest.api, situation.api_version)
         if finding is not None:
             return finding
     for wanted in _core_ranges(found):
@@ -145,7 +157,7 @@ def broken_manifest(candidate: Candidate, situation: Situation) -> Finding | Non
         return Finding(
             State.FAILED,
             f"{found.dist}: {fault.message}",
-            fault.fix or _reinstall(found),
+            fault.fix or _fault_fix(found, fault),
             {"code": fault.code, **fault.details},
         )
     if manifest is None:
@@ -154,8 +166,8 @@ def broken_manifest(candidate: Candidate, situation: Situation) -> Finding | Non
         if name not in BEHAVIOUR_HOOKS:
             hint = did_you_mean(name, BEHAVIOUR_HOOKS)
             reason = f"{found.dist}: it implements the hook {name!r}, which does not exist{hint}"
-            return Finding(State.FAILED, reason, _upgrade(found))
-    return _forbidden_capability(candidate)
+            return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
+    return _forbidden_capability(candidate) or _wrong_chat_command(candidate)
 
 
 def _forbidden_capability(candidate: Candidate) -> Finding | None:
@@ -168,7 +180,21 @@ def _forbidden_capability(candidate: Candidate) -> Finding | None:
         fault = capability_fault(names, tool["capability"], tool.get("control"))
         if fault is not None:
             reason = f"{found.dist}: its tool {tool['name']} is refused: {fault}"
-            return Finding(State.FAILED, reason, _upgrade(found), {"tool": tool["name"]})
+            fix = mend_code(found, again=_build(found))
+            return Finding(State.FAILED, reason, fix, {"tool": tool["name"]})
+    return None
+
+
+def _wrong_chat_command(candidate: Candidate) -> Finding | None:
+    """Find a chat command that calls nothing: a manifest may be written by hand."""
+    found, manifest = candidate.found, candidate.manifest
+    for fact in manifest.contributions if manifest is not None else ():
+        if manifest is None or fact.kind != CHAT_COMMAND:
+            continue
+        fault = chat_command_fault(fact, manifest.tools)
+        if fault:
+            reason = f"{found.dist}: its chat command /{fact.name} is wrong: {fault}"
+            return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
     return None
 
 
@@ -214,7 +240,7 @@ def misconfigured(candidate: Candidate, situation: Situation) -> Finding | None:
     broken = schema_fault(schema or {})
     if broken:
         reason = f"{found.dist}: the schema of its settings {broken}"
-        return Finding(State.FAILED, reason, _upgrade(found))
+        return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
     first, *others = [situation.config.located(problem) for problem in problems]
     reason = first.message + (f"; {len(others)} more" if others else "")
     details = {"problems": [problem._asdict() for problem in (first, *others)]}
@@ -230,36 +256,14 @@ def conflict(found: FoundPlugin, rivals: list[FoundPlugin]) -> Finding:
     ]
     others = [dist for dist in dists if dist != keep[0].dist]
     reason = f"the distributions {' and '.join(dists)} both have a plugin {found.id!r}"
-    fix = f"pip uninstall {' '.join(others)}" if others else _uninstall(found)
+    fix = f"pip uninstall {' '.join(others)}" if others else uninstall(found)
     return Finding(State.CONFLICT, reason, fix, {"dists": dists})
-
-
-def failure_fix(found: FoundPlugin, failure: Failure) -> str:
-    """Return the command most likely to mend a failed activation."""
-    missing = re.search(_MISSING_MODULE, failure.traceback)
-    if missing is None:
-        return _upgrade(found)
-    top = missing[1].partition(".")[0]
-    if top == found.value.partition(".")[0].partition(":")[0]:
-        return _reinstall(found)
-    declared = {normalized(read_name(line)) for line in found.requires}
-    if normalized(top) in declared or not declared:
-        return f"pip install {found.dist}"  # installs what it requires and is not there
-    return f"pip install {top.replace('_', '-')}"
 
 
 def is_id(text: str) -> bool:
     """Say whether a text can be the id of a plugin: `web`, `provider-openai`."""
     plain = text.isascii() and text[:1].isalpha() and text == text.lower()
     return plain and all(part.isalnum() for part in text.split("-"))
-
-
-def read_name(requirement: str) -> str:
-    """Return the distribution that a `Requires-Dist` line names, or "" when it names none."""
-    try:
-        return read_requirement(requirement).name
-    except ValueError:
-        return ""
 
 
 EXCLUSIONS: Final[tuple[Check, ...]] = (blocked, disabled, untrusted)
@@ -284,17 +288,8 @@ def _core_ranges(found: FoundPlugin) -> Iterator[str]:
             requirement = read_requirement(line)
         except ValueError:
             continue
-        if normalized(requirement.name) == _CORE_DIST and _applies(requirement.marker):
+        if normalized(requirement.name) == _CORE_DIST and applies(requirement.marker):
             yield requirement.range
-
-
-def _applies(marker: str) -> bool:
-    """Say whether a condition holds; one that can't be judged here does not."""
-    match = re.match(_PYTHON_MARKER, marker)
-    if match is None:
-        return not marker
-    version = ".".join(str(part) for part in sys.version_info[:2])
-    return satisfies(version, f"{match[1]}{match[2]}")
 
 
 def _out_of_range(found: FoundPlugin, what: str, wanted: str, have: str) -> Finding | None:
@@ -304,10 +299,10 @@ def _out_of_range(found: FoundPlugin, what: str, wanted: str, have: str) -> Find
         bound = lowest(wanted)
     except ValueError as error:
         reason = f"{found.dist}: its range of the {what} can't be read: {error}"
-        return Finding(State.INCOMPATIBLE, reason, _upgrade(found))
+        return Finding(State.INCOMPATIBLE, reason, _range_fix(found, what))
     older = bound is not None and version_key(bound) > version_key(have)
     reason = f"{found.dist} {found.version} works with {what} {wanted}; this is {what} {have}"
-    fix = "pip install --upgrade pegboard" if older else _upgrade(found)
+    fix = "pip install --upgrade pegboard" if older else _range_fix(found, what)
     return Finding(State.INCOMPATIBLE, reason, fix, {"wanted": wanted, "have": have})
 
 
@@ -325,13 +320,18 @@ def _at_least(version: str, bound: str) -> bool:
         return False
 
 
-def _reinstall(found: FoundPlugin) -> str:
-    return f"pip install --force-reinstall --no-deps {found.dist}"
+def _range_fix(found: FoundPlugin, what: str) -> str:
+    """Return what mends a range that leaves out this Pegboard: code states the API's."""
+    if what == _API:
+        return mend_code(found, again=_build(found))
+    return mend_project(found, f"the range of {what}", another_version(found))
 
 
-def _upgrade(found: FoundPlugin) -> str:
-    return f"pip install --upgrade {found.dist}"
+def _fault_fix(found: FoundPlugin, fault: PegboardError) -> str:
+    if "traceback" in fault.details:
+        return mend_code(found, str(fault.details["traceback"]))
+    return mend_manifest(found) if isinstance(fault, ManifestError) else reinstall(found)
 
 
-def _uninstall(found: FoundPlugin) -> str:
-    return f"pip uninstall {found.dist}"
+def _build(found: FoundPlugin) -> str:
+    return f"pegboard plugins build {found.id}"

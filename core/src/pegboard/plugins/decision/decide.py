@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pegboard.plugins.decision.checks import CHECKS, EXCLUSIONS, Check, Finding, conflict, read_name
+from pegboard.plugins.decision.checks import CHECKS, EXCLUSIONS, Check, Finding, conflict
+from pegboard.plugins.decision.mending import read_name
 from pegboard.plugins.decision.order import order
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import PluginRecord, State

@@ -41,6 +41,7 @@ class Failure(NamedTuple):
         at: When, in seconds since 1970.
         reason: What happened, in one sentence, or "".
         fix: What mends it, or "".
+        stamp: Tells whether the files are still those that failed; "" = not known.
     """
 
     dist: str
@@ -51,6 +52,7 @@ class Failure(NamedTuple):
     at: float = 0.0
     reason: str = ""
     fix: str = ""
+    stamp: str = ""
 
 
 class FailureStore:
@@ -63,14 +65,14 @@ class FailureStore:
         self._folder = paths.failures_name
 
     @contextlib.contextmanager
-    def marked(self, plugin_id: str, dist: str, version: str) -> Iterator[None]:
+    def marked(self, plugin_id: str, dist: str, version: str, stamp: str = "") -> Iterator[None]:
         """Say that an import begins, and at the end of the block that it ended, well or badly.
 
         If the process dies in between, the next boot finds the marker.
         """
         pid = os.getpid()
         ending = f".{pid}-{next(_MARKS)}{_MARKER}"
-        mark = {"dist": dist, "version": version, "pid": pid, "started": _started()}
+        mark = {"dist": dist, "version": version, "pid": pid, "started": _started(), "stamp": stamp}
         self._write(plugin_id, ending, {**mark, "at": time.time()})
         try:
             yield
@@ -88,22 +90,25 @@ class FailureStore:
         *,
         reason: str = "",
         fix: str = "",
+        stamp: str = "",
     ) -> None:
         """Keep a failed activation, in place of an earlier one."""
         shown = traceback[-_MAX_TRACEBACK:]
-        failure = Failure(dist, version, phase, shown, False, time.time(), reason, fix)
+        failure = Failure(dist, version, phase, shown, False, time.time(), reason, fix, stamp)
         self._write(plugin_id, _FAILURE, failure._asdict())
 
     def read(self) -> Mapping[str, Failure]:
-        """Return all failures by plugin id; the marker of a dead process is a crash."""
+        """Return the last failure of each plugin; the marker of a dead process is a crash."""
         found: dict[str, Failure] = {}
         for plugin_id, data in self._read_all(_FAILURE):
             found[plugin_id] = _failure(data)
-        for plugin_id, data in self._read_all(_MARKER):
-            if not _alive(data.get("pid"), data.get("started")):
-                found[plugin_id.rpartition(".")[0]] = _failure(data)._replace(
-                    phase="import", crashed=True
-                )
+        for name, data in self._read_all(_MARKER):
+            if _alive(data.get("pid"), data.get("started")):
+                continue
+            plugin_id = name.rpartition(".")[0]
+            crash = _failure(data)._replace(phase="import", crashed=True)
+            if plugin_id not in found or found[plugin_id].at <= crash.at:
+                found[plugin_id] = crash
         return found
 
     def forget(self, plugin_id: str) -> bool:
@@ -145,12 +150,13 @@ class FailureStore:
 
 
 def _failure(data: Mapping[str, Any]) -> Failure:
-    dist, version, phase, traceback, reason, fix = (
-        str(data.get(key, "")) for key in ("dist", "version", "phase", "traceback", "reason", "fix")
+    dist, version, phase, traceback, reason, fix, stamp = (
+        str(data.get(key, ""))
+        for key in ("dist", "version", "phase", "traceback", "reason", "fix", "stamp")
     )
     at = data.get("at")
     when = float(at) if isinstance(at, (int, float)) else 0.0
-    return Failure(dist, version, phase, traceback, at=when, reason=reason, fix=fix)
+    return Failure(dist, version, phase, traceback, at=when, reason=reason, fix=fix, stamp=stamp)
 
 
 def _alive(pid: object, started: object) -> bool:

@@ -38,6 +38,7 @@ KINDS: Final = {
         Kind("skill_source", "skill_sources"),
         Kind("backend", "backends"),
         Kind("command"),
+        Kind("chat_command"),
     )
 }
 

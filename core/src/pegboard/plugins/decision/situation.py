@@ -14,6 +14,7 @@ from pegboard.contracts.hook_names import API_VERSION
 from pegboard.plugins.decision.failures import Failure
 from pegboard.plugins.discovery.dist_info import read_bytes
 from pegboard.plugins.discovery.manifest import Manifest
+from pegboard.plugins.discovery.own_code import code_stamp
 from pegboard.plugins.discovery.scan import FoundPlugin
 
 BLOCKED_FILE: Final = os.path.join(os.path.dirname(__file__), "blocked.json")  # noqa: PTH118, PTH120
@@ -58,6 +59,7 @@ class Situation(NamedTuple):
         config: The settings.
         has_binary: Says whether a program is on PATH.
         has_secret: Says whether a secret is set.
+        stamp_of: Tells whether the files of a plugin are still the same.
         disabled: Ids that the operator does not want.
         only: Ids that are asked for, or None.
         only_from: Where that was said (`PEGBOARD_PLUGINS`, or "").
@@ -72,6 +74,7 @@ class Situation(NamedTuple):
     config: Config
     has_binary: Callable[[str], bool]
     has_secret: Callable[[str], bool]
+    stamp_of: Callable[[FoundPlugin], str] = code_stamp
     disabled: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
     only_from: str = ""

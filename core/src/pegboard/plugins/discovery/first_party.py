@@ -22,6 +22,7 @@ FIRST_PARTY: Final = frozenset(
         "matrix",
         "mcp",
         "memory",
+        "planning",
         "postgres",
         "presets",
         "provider-anthropic",
@@ -86,7 +87,7 @@ TYPE_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 SERVICE_PACKAGES: Final[Mapping[str, str]] = {}
 """Service -> the package that offers it."""
 
-HOST_SERVICES: Final = frozenset({"routing", "sessions"})
+HOST_SERVICES: Final = frozenset({"news", "routing", "sessions"})
 """Services that every host offers itself, to plugins that declare the need."""
 
 

@@ -16,7 +16,7 @@ from pegboard.contracts.errors import ManifestError
 EFFECTS: Final = frozenset(
     {"read", "fs_write", "exec", "net_read", "net_write", "state_write", "gui"}
 )
-NAME_RULE: Final = "small letters, digits and `_`, at most 64, beginning with a letter"
+NAME_RULE: Final = "letters, digits and `_`, at most 64, beginning with a letter"
 _TOOL_VALUES: Final[Mapping[str, tuple[str | None, ...]]] = {
     "audience": ("any", "owner"),
     "capability": (None, *CAPABILITIES),
@@ -39,8 +39,8 @@ class ContributionFact(NamedTuple):
     """A contribution of a kind other than tool.
 
     Args:
-        kind: `provider`, `channel`, `sandbox`, `skill_source`, `backend`, `command`, or a
-            plugin's own.
+        kind: `provider`, `channel`, `sandbox`, `skill_source`, `backend`, `command`,
+            `chat_command`, or a plugin's own.
         name: Name of the type; unique among those of its kind in one plugin.
         summary: One line for people.
         config: JSON Schema of an instance's settings, or None.
@@ -211,7 +211,7 @@ def _check_tool(item: Mapping[str, Any], inside: str, where: str) -> None:
 
 
 def _is_name(name: str) -> bool:
-    plain = name.isascii() and name.isidentifier() and name.islower()
+    plain = name.isascii() and name.isidentifier()
     return plain and name[0] != "_" and len(name) <= 64
 
 

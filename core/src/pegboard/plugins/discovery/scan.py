@@ -112,6 +112,14 @@ def scan(
     return sorted(found, key=lambda plugin: (plugin.id, plugin.dist))
 
 
+def installed_names(path: Sequence[str] | None = None) -> frozenset[str]:
+    """Return the normalised names of all installed distributions, plugins or not."""
+    listing = PathListing(path)
+    return frozenset(
+        name for entry in listing.entries for name, _ in _distributions(entry, listing)
+    )
+
+
 def _distributions(entry: str, listing: PathListing) -> Iterator[tuple[str, DistInfo]]:
     """Yield normalised name and files of each distribution in one entry of the path."""
     if entry.endswith(".egg"):

@@ -33,6 +33,7 @@ from pegboard.plugins.running.hook_table import Report
 from pegboard.plugins.running.importer import Importer, fix_of
 from pegboard.plugins.running.job import ActivationJob, waits_in_circle
 from pegboard.plugins.running.loading import LoadedPlugin, LoadFailed
+from pegboard.plugins.running.loop_watch import LoopWatch
 from pegboard.plugins.running.owner import Owner
 from pegboard.plugins.running.services import Services, offerers_of
 from pegboard.plugins.running.stub import Hook
@@ -93,10 +94,12 @@ class Activator:
         self._order: list[str] = []
         self._adopting = anyio.Lock()
         self._group: anyio.abc.TaskGroup | None = None
+        self._watch = LoopWatch(lambda: self.records, self._report)
 
     async def __aenter__(self) -> Activator:
         group = anyio.create_task_group()
         self._group = await group.__aenter__()
+        self._watch.begin()
         return self
 
     async def __aexit__(
@@ -107,6 +110,7 @@ class Activator:
     ) -> bool | None:
         group, self._group = self._group, None
         await self._stop(dict(self._jobs))
+        self._watch.end()
         if group is None:
             return None
         if isinstance(error, anyio.get_cancelled_exc_class()):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pegboard.contracts.errors import PluginError
 from pegboard.plugins.decision.state import PluginRecord
-from pegboard.plugins.declaration import Contribution
+from pegboard.plugins.declared import Contribution
 from pegboard.plugins.running.context import ActiveContext
 from pegboard.plugins.running.stub import Hook
 

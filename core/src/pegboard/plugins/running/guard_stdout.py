@@ -60,7 +60,8 @@ class _Router(io.TextIOBase):
 
     @property
     def buffer(self) -> Any:
-        return self._real.buffer
+        speaks = _sink.get(self._strangers) is None
+        return self._real.buffer if speaks else sys.stderr.buffer
 
     def write(self, text: str, /) -> int:
         if not isinstance(text, str):  # click tells text from binary streams by this error
@@ -77,6 +78,13 @@ class _Router(io.TextIOBase):
 
     def flush(self) -> None:
         self._real.flush()
+
+    def close(self) -> None:
+        """Do nothing: whoever closes it, the host goes on to speak."""
+        try:  # noqa: SIM105 - Python itself closes it at its very end, when this module is empty
+            self._real.flush()
+        except (OSError, ValueError):
+            pass
 
     def fileno(self) -> int:
         return self._real.fileno()
@@ -108,19 +116,25 @@ def divert_stdout() -> None:
 
 
 @contextmanager
-def diverted_stdout() -> Iterator[None]:
-    """Divert within a block, and undo it."""
-    old = sys.stdout
-    divert_stdout()
-    router = sys.stdout
+def kept_streams() -> Iterator[list[str]]:
+    """Undo what code in this block does to the standard streams: closes or replaces them.
+
+    Yields a list, which names at the end of the block the streams that had to be mended.
+    """
+    before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
+    mended: list[str] = []
     try:
-        yield
+        yield mended
     finally:
-        if router is not old:
-            router.flush()
-            os.dup2(router.fileno(), 1)
-            sys.stdout = old
-            router.buffer.close()
+        for name, stream in before.items():
+            closed = stream is not None and stream.closed
+            if not closed and getattr(sys, name) is stream:
+                continue
+            mended.append(name)
+            if closed:  # the descriptor is open still: Python's own streams do not own it
+                number = 2 if name == "stderr" else 1
+                stream = open(number, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 class quiet:

@@ -15,15 +15,16 @@ from typing import Any, Final
 
 import anyio
 
-from pegboard.contracts.errors import PluginError
+from pegboard.contracts.errors import PegboardError, PluginError
 from pegboard.contracts.hook_events import OBSERVED_TYPES
 from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.provider import ChatRequest
 from pegboard.contracts.result import ToolResult
 from pegboard.contracts.verdict import Ask, Deny
-from pegboard.plugins.building.isolation import is_plugin_fault, one_line
+from pegboard.plugins.building.isolation import author_place, is_plugin_fault, one_line
 from pegboard.plugins.decision.state import PluginRecord, State
+from pegboard.plugins.discovery.own_code import shown_file
 from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.plugins.running.stub import Hook as Hook
 from pegboard.plugins.running.stub import LazyPlugin, callers_in_order, ordered_manager
@@ -140,7 +141,9 @@ class HookTable:
                     raise
                 # a plugin that can't be activated is not tried, and not reported, at each event
                 entry.off = isinstance(error, PluginError) and entry.function is None
-                self._report(entry.plugin_id, f"{hook} is skipped: {self._words(error)}")
+                self._report(
+                    entry.plugin_id, f"{hook} is skipped: {self._words(error)}{_where(error)}"
+                )
                 continue
             if result is None:
                 continue
@@ -200,12 +203,12 @@ class HookTable:
         except BaseException as error:
             if not is_plugin_fault(error):
                 raise
-            words = self._words(error)
+            words, where = self._words(error), _where(error)
         else:
-            words = _no_answer(answer)
+            words, where = _no_answer(answer), ""
             if not words:
                 return _named(answer, entry.plugin_id)
-        self._report(entry.plugin_id, f"{entry.hook} denies: {words}")
+        self._report(entry.plugin_id, f"{entry.hook} denies: {words}{where}")
         return _denial(entry.plugin_id, f"could not judge this: {words}")
 
     def _count_failure(self, entry: _Entry, error: BaseException) -> None:
@@ -214,12 +217,19 @@ class HookTable:
         entry.given_up = not lost and entry.failures >= self._observe_failures
         entry.off = lost or entry.given_up
         suffix = "; it is switched off until the host starts again" if entry.off else ""
-        self._report(entry.plugin_id, f"{entry.hook} failed: {self._words(error)}{suffix}")
+        words = f"{self._words(error)}{_where(error)}{suffix}"
+        self._report(entry.plugin_id, f"{entry.hook} failed: {words}")
 
     def _words(self, error: BaseException) -> str:
         if isinstance(error, TimeoutError):
             return f"no answer within {self._timeout_s:g} s"
         return error.message if isinstance(error, PluginError) else one_line(error)
+
+
+def _where(error: BaseException) -> str:
+    """Return ` (FILE:LINE)` of the author's code that raised, or "" when nothing tells."""
+    place = None if isinstance(error, PegboardError | TimeoutError) else author_place(error)
+    return "" if place is None else f" ({shown_file(place[0])}:{place[1]})"
 
 
 def _in_order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 import traceback
@@ -13,9 +14,10 @@ from typing import Generic, TypeVar
 import anyio
 
 from pegboard.plugins.building.isolation import one_line
-from pegboard.plugins.running.guard_stdout import quiet
+from pegboard.plugins.running.guard_stdout import kept_streams, quiet
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class ImportHung(Exception):
@@ -58,8 +60,10 @@ async def run_in_import_thread(plugin_id: str, work: Callable[[], T], timeout_s:
 
     def run() -> None:
         try:
-            with quiet(plugin_id):
+            with kept_streams() as mended, quiet(plugin_id):
                 box.value = work()
+            for name in mended:
+                _log.warning("plugin %s: its import closes or replaces sys.%s", plugin_id, name)
         except BaseException as error:
             box.error = error
         box.done = True

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from pegboard.contracts.errors import PegboardError, PluginError
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
 from pegboard.plugins.building.settings import build_settings
-from pegboard.plugins.decision.checks import failure_fix
 from pegboard.plugins.decision.failures import Failure, FailureStore
+from pegboard.plugins.decision.mending import failure_fix
 from pegboard.plugins.decision.state import PluginRecord
 from pegboard.plugins.discovery.manifest import Manifest
+from pegboard.plugins.discovery.own_code import code_stamp
 from pegboard.plugins.running.import_thread import (
     ImportEscaped,
     ImportHung,
@@ -114,6 +115,7 @@ class Importer:
                     failure.traceback_text,
                     reason=failure.reason,
                     fix=failure.fix or "",
+                    stamp=code_stamp(record.found),
                 )
 
     async def _guarded(self, record: PluginRecord, work: Callable[[], T]) -> T:
@@ -131,7 +133,8 @@ class Importer:
 
     async def _in_thread(self, record: PluginRecord, work: Callable[[], T]) -> T:
         # here, not in the thread: one that is left alone shall not leave its marker behind
-        with self._failures.marked(record.id, record.dist, record.version):
+        stamp = code_stamp(record.found)
+        with self._failures.marked(record.id, record.dist, record.version, stamp):
             return await run_in_import_thread(record.id, work, self._timeout_s)
 
     def _forget_older(self, record: PluginRecord) -> None:
@@ -144,8 +147,14 @@ class Importer:
 
 def fix_of(record: PluginRecord, failure: LoadFailed) -> str:
     """Return the command most likely to mend a failure."""
-    known = Failure(record.dist, record.version, failure.phase, failure.traceback_text)
-    return failure.fix or failure_fix(record.found, known)
+    known = Failure(
+        record.dist,
+        record.version,
+        failure.phase,
+        failure.traceback_text,
+        fix=failure.fix or "",
+    )
+    return failure_fix(record.found, known)
 
 
 def _version_of(record: PluginRecord) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from pegboard.contracts.clock import Clock
 from pegboard.contracts.context import PluginContext
 from pegboard.contracts.service import BackgroundStatus, Health
 from pegboard.plugins.building.isolation import is_plugin_fault, one_line
-from pegboard.plugins.declaration import BackgroundFacts
+from pegboard.plugins.declared import BackgroundFacts
 from pegboard.plugins.running.guard_stdout import quiet
 from pegboard.plugins.running.loading import LoadFailed
 

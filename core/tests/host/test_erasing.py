@@ -1,0 +1,137 @@
+"""Plugins that want to know are told what was erased, and what can't be erased now is later."""
+
+from __future__ import annotations
+
+import pytest
+
+from pegboard import ConversationsErased, Owner, Plugin, ToolContext
+from pegboard.contracts.archive import Erasure
+from pegboard.contracts.errors import StoreError
+from pegboard.host.erasing import Erasing
+from pegboard.testing import Call, FakeClock, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+
+def diary(told: list[ConversationsErased]) -> Plugin:
+    plugin = Plugin(summary="Keeps a diary")
+
+    @plugin.tool(effects={"state_write"})
+    async def note(ctx: ToolContext, text: str) -> str:
+        """Note something."""
+        await ctx.plugin.storage.put("notes", ctx.plugin.new_id(), text, of=ctx.call.owner)
+        await ctx.plugin.storage.put("last", "note", text, of=ctx.call.owner.lasting())
+        return "noted"
+
+    @plugin.tool(effects={"read"})
+    async def notes(ctx: ToolContext) -> str:
+        """List the notes."""
+        found = [
+            *await ctx.plugin.storage.list("notes"),
+            *await ctx.plugin.storage.list("last"),
+        ]
+        return ", ".join(item.value for item in found)
+
+    @plugin.hook(events=["conversations_erased"])
+    async def pegboard_event(event: ConversationsErased) -> None:
+        told.append(event)
+
+    return plugin
+
+
+def said(result) -> str:
+    """Return what a tool said, without the lines that mark it as data."""
+    return result.text.splitlines()[1]
+
+
+async def test_what_a_tool_keeps_goes_with_its_conversation_and_plugins_are_told(host) -> None:
+    told: list[ConversationsErased] = []
+    model = ScriptedModel([Call("note", text="a tree"), "ok", Call("note", text="a mill"), "ok"])
+    async with host(inline={"diary": diary(told)}, model=model, record=False) as running:
+        await running.ask("note it", chat="one")
+        await running.ask("note it", chat="two")
+        keys = [item.key for item in await running.host.parts.store.conversations()]
+        assert said(await running.call("notes")) == "a tree, a mill, a mill"
+        await running.host.sessions.delete(keys[0])
+        assert said(await running.call("notes")) == "a tree"
+        await running.host.sessions.delete(keys[1])
+        assert (await running.call("notes")).text == "(no output)"
+    assert [event.conversations for event in told] == [(key,) for key in keys]
+    assert [len(event.turns) for event in told] == [1, 1]
+
+
+class Archive:
+    def __init__(self, *erasures: Erasure) -> None:
+        self.found = list(erasures)
+
+    async def erasures(self):
+        return self.found
+
+    async def settle(self, erasures, *, now):
+        self.found = [item for item in self.found if item not in erasures]
+
+
+async def test_what_can_not_be_erased_now_stays_for_later(tmp_path, caplog) -> None:
+    gone = Erasure(number=1, kind="conversation", name="c1")
+    late = Erasure(number=2, kind="turn", name="t1", again=True)
+    archive = Archive(gone, late)
+    told: list[ConversationsErased] = []
+
+    async def tell(event: ConversationsErased) -> None:
+        told.append(event)
+
+    erasing = Erasing(archive, (tmp_path,), FakeClock(), tell)
+    broken = tmp_path / "web" / "tables.db"
+    broken.parent.mkdir()
+    broken.write_bytes(b"no store" * 100)
+    await erasing.catch_up()
+    assert archive.found == [gone, late]
+    assert "erased later" in caplog.text
+    assert told == []
+    broken.unlink()
+    await erasing.catch_up()
+    assert archive.found == []
+    assert told == [ConversationsErased(conversations=("c1",))]  # nobody is told twice of a turn
+
+
+async def test_a_store_that_fails_ends_nothing(tmp_path, caplog) -> None:
+    class Broken(Archive):
+        async def erasures(self):
+            raise StoreError("The disk is gone.")
+
+    async def tell(event: ConversationsErased) -> None:
+        raise AssertionError(event)
+
+    await Erasing(Broken(), (tmp_path,), FakeClock(), tell).try_to_catch_up()
+    assert "The disk is gone" in caplog.text
+
+
+async def test_a_shared_conversation_loses_what_an_erased_person_left_there(host) -> None:
+    plugin = Plugin(summary="Keeps something")
+
+    @plugin.tool(effects={"state_write"})
+    async def fill(ctx: ToolContext) -> str:
+        """Keep something of each kind."""
+        storage = ctx.plugin.storage
+        await storage.put("kept", "turn", 1, of=Owner(turn="t1"))
+        await storage.put("kept", "lasting", 1, of=Owner(conversation="ours"))
+        await storage.put("kept", "other", 1, of=Owner(conversation="ours", turn="t2"))
+        return "done"
+
+    @plugin.tool(effects={"read"})
+    async def kept(ctx: ToolContext) -> str:
+        """List it."""
+        return ", ".join(item.key for item in await ctx.plugin.storage.list("kept"))
+
+    async def nobody(event: ConversationsErased) -> None:
+        """Nobody observes it here."""
+
+    async with host(inline={"keeper": plugin}, record=False) as running:
+        await running.call("fill")
+        erasures = [
+            Erasure(number=1, kind="turn", name="t1"),
+            Erasure(number=2, kind="thinned", name="ours"),
+        ]
+        storages = running.host.config.paths.plugin_storages
+        await Erasing(Archive(*erasures), (storages,), FakeClock(), nobody).catch_up()
+        assert said(await running.call("kept")) == "other"
