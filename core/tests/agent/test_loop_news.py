@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pegboard.agent.digests import RunDigests
 from pegboard.agent.loop import run_loop
 from pegboard.contracts.message import Message
 from pegboard.contracts.news import NewsItem
@@ -90,3 +91,26 @@ async def test_what_no_model_answered_was_not_told(bench) -> None:
         assert result.status == "failed"
         assert TOLD not in str(result.messages)
         assert (setup.progress.opening, desk.told_of) == ((), [])
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_news_are_not_shortened_with_the_results_they_stand_behind(bench, answered) -> None:
+    kept = {}
+
+    async def keep(result, text, outside):
+        kept[result.call_id] = text
+        return "Read it again."
+
+    page = "\n".join(map(str, range(500)))
+    bench.tools = {"count": lambda: page}
+    too_long = Fail("context_overflow", "the prompt is too long")
+    desk = Desk({2: ENDED})
+    script = [Call("count"), too_long, "Seven." if answered else Fail("auth")]
+    setup = bench.setup(script, news=desk, digests=RunDigests(keep))
+    result = await run_loop(setup, ASK)
+    (read,) = bench.model.requests[-1].messages[-1].results
+    assert read.text.startswith("[Shortened by the host")
+    assert read.text.endswith(TOLD)
+    assert list(kept.values()) == [page]
+    assert desk.told_of == ([ENDED] if answered else [])
+    assert str(result.messages).count(TOLD) == answered

@@ -300,6 +300,17 @@ def test_an_upgrade_shows_what_changes_about_who_may_call_a_tool(tmp_path):
     ]
 
 
+def test_an_upgrade_shows_what_a_chat_command_calls_from_then_on(tmp_path):
+    def wheel(**facts):
+        command = {"kind": "chat_command", "name": "warm", "facts": {"tool": "now", **facts}}
+        manifest = {**MANIFEST, "contributions": [command]}
+        return inspect(str(make_wheel(tmp_path, version="1.0", manifest=manifest)))
+
+    assert diff(wheel(), wheel(argument="city", arguments={"unit": "F", "dry": False})) == [
+        '~ chat_command warm: now -> now dry=false unit="F" city=...'
+    ]
+
+
 def test_the_order_of_a_requirements_bounds_is_no_difference(tmp_path):
     old = _with_requires("anyio<5,>=4.4", "mypy>=1; extra == 'dev'")
     assert diff(old, _with_requires("anyio>=4.4, <5")) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pegboard_planning.plugin import plugin
 from pegboard_planning.reminding import (
@@ -138,3 +140,13 @@ async def test_only_whoever_is_offered_the_tools_is_told(
     async with host("planning", model=model, config=config) as running:
         await talking(running, model).say("Fine.")
     assert (SHOWN in read(model.requests[-1])) is told
+
+
+@pytest.mark.anyio
+async def test_nobody_is_shown_the_list_of_another_host(talk, talking, tmp_path: Path) -> None:
+    await talk.say("Fine.")
+    model = ScriptedModel()
+    async with HostFactory(tmp_path / "other")("planning", model=model) as running:
+        await talking(running, model).call("update_plan", plan=OPEN)
+        await talk.say("Fine.")
+        assert SHOWN not in read(talk.model.requests[-1])

@@ -71,6 +71,7 @@ class _Loop:
         self._state: ProviderState | None = None
         self._guard = RepetitionGuard()
         self._results: Mapping[str, ToolResult] = {}
+        self._changed: tuple[Message, Message] | None = None  # by news: before and after
         self._paused = ""  # what an answer said before it paused: the same answer goes on
         self._session = self._opened()
 
@@ -123,11 +124,11 @@ class _Loop:
 
     async def _told(self, step: int, news: tuple[NewsItem, ...]) -> tuple[ChatRequest, Done]:
         """Ask with the news; where there is no answer they were not told."""
-        before = self._tell(news)
+        self._changed = self._tell(news)
         try:
-            return await self._answered(step)
+            return await self._answered(step, news)
         except BaseException:
-            self._untell(before)
+            self._untell(self._changed)
             raise
 
     def _tell(self, news: tuple[NewsItem, ...]) -> tuple[Message, Message] | None:
@@ -151,9 +152,10 @@ class _Loop:
         if messages and messages[-1] is after:
             messages[-1] = before
         elif not messages:
+            self._base = (*self._base[:-1], before)
             self._progress.opening = ()
 
-    async def _answered(self, step: int) -> tuple[ChatRequest, Done]:
+    async def _answered(self, step: int, news: tuple[NewsItem, ...]) -> tuple[ChatRequest, Done]:
         """Ask, and where a provider refuses for the length ask again with less."""
         refusals = 0
         while True:
@@ -163,11 +165,11 @@ class _Loop:
                 done = await self._stream(request)
             except ProviderError as error:
                 too_long = error.kind == "context_overflow" and not error.started
-                if not (too_long and await self._squeeze(refusals)):
+                if not (too_long and await self._squeeze(refusals, news)):
                     raise
                 continue
             said = done.stop != "context_overflow" or done.text or done.calls
-            if said or not await self._squeeze(refusals):
+            if said or not await self._squeeze(refusals, news):
                 return request, done
 
     async def _stream(self, request: ChatRequest) -> Done:
@@ -192,12 +194,16 @@ class _Loop:
             )
             self._replace(fitted)
 
-    async def _squeeze(self, refusals: int) -> bool:
+    async def _squeeze(self, refusals: int, news: tuple[NewsItem, ...]) -> bool:
         """Shorten all results that may be; False when there is none left."""
         digests = self._setup.digests
         if digests is None:
             return False
-        return self._replace(await digests.squeezed(self._progress.messages, refusals))
+        self._untell(self._changed)  # what nobody has read yet is no part of what is shortened
+        try:
+            return self._replace(await digests.squeezed(self._progress.messages, refusals))
+        finally:
+            self._changed = self._tell(news)
 
     def _replace(self, messages: Sequence[Message] | None) -> bool:
         if messages is None:

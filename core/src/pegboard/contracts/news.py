@@ -43,9 +43,9 @@ class News(Protocol):
         """Tell the model of a conversation something at its next step.
 
         One with the same id that was not told yet is replaced; one that replaces what is being told
-        is told after it. A hundred wait for a conversation, then the oldest goes. Text of others (what a program
-        printed, what a page says) is not for it: name the tool that shows that, for there it is
-        marked as coming from outside.
+        is told after it. A hundred wait for a conversation, then the oldest goes. Text of others
+        (what a program printed, what a page says) is not for it: name the tool that shows that,
+        for there it is marked as coming from outside.
 
         Args:
             conversation: Key of the conversation (`CallInfo.conversation`).

@@ -21,7 +21,7 @@ plugin.add_tools(task_create, task_get, task_list, task_update, update_plan)
 plugin.chat_command("plan", tool="TaskList", summary="show what is planned here, and how far it is")
 
 _reminders: list[Reminder] = []
-"""That of each host in this process, the latest last: a hook is told of the request alone."""
+"""That of each host in this process; a hook is told of the request alone, not of its host."""
 
 
 @plugin.lifespan
@@ -43,4 +43,6 @@ async def pegboard_model_request(event: ModelRequestEvent) -> ChatRequest | None
     """
     if event.caller.depth:
         return without_plan(event.request)
-    return await _reminders[-1].reminded(event) if _reminders else None
+    if len(_reminders) != 1:  # which of them keeps this list can't be told: rather nobody's
+        return None
+    return await _reminders[0].reminded(event)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pegboard.plugins.discovery.chat_command import KIND
 from pegboard.plugins.discovery.tool_facts import policy_facts
 
 if TYPE_CHECKING:
     from pegboard.plugins.discovery.inspect import Inspection
+    from pegboard.plugins.discovery.manifest_fields import ContributionFact
 
 _EDITABLE: Final = ("_editable_impl_", "__editable__")
 """How build tools name the link of an editable install: it is the install, not what it brings."""
@@ -48,7 +51,7 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
             for name in manifest.hooks
         )
         yield from (
-            (f"{fact.kind} {fact.name}", str(fact.facts.get("tool", "")))
+            (f"{fact.kind} {fact.name}", _called(fact) if fact.kind == KIND else "")
             for fact in manifest.contributions
         )
         yield from ((f"service {name}", "") for name in manifest.services)
@@ -68,6 +71,17 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
         for name in inspection.startup_files
         if not name.startswith(_EDITABLE)
     )
+
+
+def _called(fact: ContributionFact) -> str:
+    """Return the call that a chat command makes; what follows its word is `...`."""
+    words = [str(fact.facts.get("tool", ""))]
+    fixed = fact.facts.get("arguments")
+    for name, value in sorted(fixed.items()) if isinstance(fixed, dict) else ():
+        words.append(f"{name}={json.dumps(value)}")
+    if fact.facts.get("argument"):
+        words.append(f"{fact.facts['argument']}=...")
+    return " ".join(words)
 
 
 def _policy_facts(inspection: Inspection) -> Iterator[tuple[str, list[str]]]:
