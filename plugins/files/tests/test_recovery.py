@@ -148,3 +148,35 @@ async def test_who_reads_a_file_of_an_interrupted_change_is_told(desk, tables) -
     assert "interrupted" not in (await desk.ok("file_read", path="b")).text
     await desk.ok("undo_changes")
     assert "interrupted" not in (await desk.ok("file_read", path="a")).text
+
+
+async def test_what_others_did_under_ids_of_erased_rows_is_kept(desk, tables) -> None:
+    """Rows of a change that died may be erased before it is taken back, and their ids be used."""
+    desk.put("a", NEW)
+    await left(desk, tables, {"path": "a"})
+    await tables.execute("UPDATE journal SET history = '[1, 2]'")
+    for id, workspace in ((1, "/elsewhere"), (2, str(desk.folder))):
+        await tables.execute(
+            "INSERT INTO change(id, run, call, conversation, tool, workspace, at, path, existed) "
+            "VALUES (?, 'r', 'c', '', 't', ?, 2e9, 'x', 0)",
+            (id, workspace),
+        )
+    assert "taken back now" in (await desk.ok("undo_changes")).text
+    assert await tables.query("SELECT id FROM change") == [(1,)]
+
+
+async def test_a_folder_that_is_one_no_more_is_in_no_ones_way(desk, tables) -> None:
+    desk.put("made", "a file now\n")
+    await left(desk, tables, {"path": "made/b", "made": "made", "before": None, "after": None})
+    await desk.ok("undo_changes")
+    assert held(desk) == {"made": "a file now\n"}
+
+
+async def test_what_was_taken_back_is_told_also_where_a_run_is_named(desk, tables) -> None:
+    await desk.ok("file_write", path="c", content="c\n")
+    (run,) = (await desk.ok("undo_changes")).structured["runs"]
+    desk.put("a", NEW)
+    await left(desk, tables, {"path": "a", "before": None})
+    result = await desk.ok("undo_changes", run=run["run"])
+    assert "[a change of a was interrupted; it was taken back now]" in result.text
+    assert held(desk) == {}

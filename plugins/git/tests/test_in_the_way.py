@@ -88,3 +88,20 @@ async def test_what_is_dropped_says_how_to_get_it_back(bench) -> None:
     bench.git("tag", "-am", "One", "v1")
     tag = bench.git("rev-parse", "v1")
     assert f"it was at {tag[:10]}" in (await bench.write("tag_delete", tag="v1")).text
+
+
+@pytest.mark.parametrize("action", ["abort", "rebase_abort", "skip"])
+async def test_a_rebase_is_not_given_up_over_what_was_changed_since(bench, action) -> None:
+    bench.git("switch", "-qc", "other", "HEAD~1")
+    bench.put("a.txt", "other\n")
+    bench.git("commit", "-qam", "Other")
+    stopped = await bench.error("git_write", "rebase", ref="main")
+    assert stopped.code == "conflict"
+    bench.put("a.txt", "half resolved\n")
+    bench.put("sub/b.txt", MINE)
+    error = await bench.error("git_write", action)
+    assert error.code == "would_lose" and "sub/b.txt" in error.message
+    assert files(bench.folder)["sub/b.txt"] == MINE
+    await bench.write("restore", paths=["sub/b.txt"])
+    await bench.write(action)
+    assert (await bench.read("status")).structured["in_progress"] is None

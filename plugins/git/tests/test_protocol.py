@@ -128,6 +128,7 @@ def test_what_is_no_usable_url_is_refused(url: str) -> None:
         ("https://me:secret@example.org/x", "https://me:***@example.org/x"),
         ("https://me:se@cret@example.org/x@y", "https://me:***@example.org/x@y"),
         ("https://token@example.org/x", "https://***@example.org/x"),
+        ("https://example.org/x?token=secret", "https://example.org/x?***"),
         ("ssh://git@example.org:22/x", "ssh://git@example.org:22/x"),
         ("git@example.org:x", "git@example.org:x"),
     ],

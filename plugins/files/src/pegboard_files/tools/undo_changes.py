@@ -69,7 +69,7 @@ async def undo_changes(
     steps = await plan_undo(ctx, history, found.run, force=force)
     if not dry_run:
         await undo(ctx, history, found.run, steps)
-    return _result(found, steps, dry_run)
+    return _result(found, steps, dry_run, recovered)
 
 
 async def _find(history: History, conversation: str | None, name: str) -> PastRun:
@@ -133,9 +133,11 @@ def _listed(runs: Sequence[PastRun], room: Room, recovered: Sequence[str]) -> To
     )
 
 
-def _result(found: PastRun, steps: Sequence[UndoStep], dry_run: bool) -> ToolResult:
+def _result(
+    found: PastRun, steps: Sequence[UndoStep], dry_run: bool, recovered: Sequence[str]
+) -> ToolResult:
     refused = [step for step in steps if step.action == "refused"]
-    lines = [_line(step, dry_run) for step in steps]
+    lines = [f"[{note}]" for note in recovered] + [_line(step, dry_run) for step in steps]
     if refused:
         lines.append(
             f"[{plural(len(refused), 'file')} refused; with force they are given back as well, and "

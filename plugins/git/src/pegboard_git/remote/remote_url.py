@@ -19,6 +19,7 @@ _PLAIN_PATH: Final = re.compile(r"[\w./~+@%-]+")
 _USER: Final = re.compile(r"[\w.+-]+")
 _PASSWORD: Final = re.compile(r"(://[^/@:]*):[^/]*@")
 _TOKEN: Final = re.compile(r"(?i)^(https?://)[^/@:]+@")
+_QUERY: Final = re.compile(r"(?s)(://[^?#]*[?#]).*")
 _PORTS: Final = {"https": 443, "http": 80, "ssh": 22}
 
 
@@ -78,7 +79,7 @@ def parse_remote(url: str) -> RemoteUrl:
 
 def without_password(url: str) -> str:
     """Return a URL as it can be shown; a token is often all that stands before the host."""
-    return _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"\1:***@", url))
+    return _QUERY.sub(r"\1***", _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"\1:***@", url)))
 
 
 def _checked(

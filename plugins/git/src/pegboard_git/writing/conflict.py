@@ -8,6 +8,7 @@ from typing import Final
 from pegboard import ToolFailure, ToolResult
 from pegboard_git.failing import failure, said_words
 from pegboard_git.names import decoded, plural
+from pegboard_git.reading.state import read_status
 from pegboard_git.repository import Repository
 from pegboard_git.running import Output
 
@@ -76,6 +77,21 @@ async def require_no_conflicts(repo: Repository, action: str) -> None:
             fix="Edit them so that no <<<<<<< marks are left, add them, "
             f"{_NEXT.get(operation, 'then go on')}.",
             code="conflict",
+        )
+
+
+async def require_only_conflicts(repo: Repository, action: str) -> None:
+    """Refuse what puts all files back, while others than those in conflict have changes.
+
+    Raises:
+        ToolFailure: When one has some; it names it.
+    """
+    found, _ = await read_status(repo)
+    if found.unstaged and not repo.filters:  # what a filter converts always looks changed
+        raise ToolFailure(
+            f"{action} would lose what was changed in {found.unstaged[0].path} since.",
+            fix='Put it back with action "restore" if nobody needs it, or keep a copy of it.',
+            code="would_lose",
         )
 
 

@@ -53,6 +53,8 @@ async def skip(repo: Repository, ask: WriteArguments) -> ToolResult:
 async def abort(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Give up what stopped; the branch and its files are again as before it."""
     operation = await _operation(repo, "abort")
+    if operation == "rebase":
+        return await joining.rebase_abort(repo, ask)
     await repo.git(operation, "--abort", action="abort")
     return await joining.now(repo, f"The {operation} was given up.")
 

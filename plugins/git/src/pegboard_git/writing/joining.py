@@ -14,7 +14,12 @@ from pegboard_git.running import Output
 from pegboard_git.withheld import withheld_note, without
 from pegboard_git.writing.arguments import Strategy, WriteArguments
 from pegboard_git.writing.changes import told_commit
-from pegboard_git.writing.conflict import require_idle, require_no_conflicts, stopped
+from pegboard_git.writing.conflict import (
+    require_idle,
+    require_no_conflicts,
+    require_only_conflicts,
+    stopped,
+)
 from pegboard_git.writing.identity import identity
 from pegboard_git.writing.in_the_way import require_room
 from pegboard_git.writing.storing import hidden, require_none_hidden
@@ -124,12 +129,15 @@ async def rebase_continue(repo: Repository, ask: WriteArguments) -> ToolResult:
 async def rebase_skip(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Go on with a rebase without the commit that stopped."""
     await _require_plain_steps(repo)
+    await require_only_conflicts(repo, "skip")
     done = await repo.git("rebase", "--skip", accept=_ANY, env=identity(repo.settings, os.environ))
     return await _rebase_end(repo, done, "skip")
 
 
 async def rebase_abort(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Give up a rebase that stopped; the branch is again as before it."""
+    if await repo.in_progress() == "rebase":
+        await require_only_conflicts(repo, "rebase_abort")
     await repo.git("rebase", "--abort", action="rebase_abort")
     return await now(repo, "The rebase was given up.")
 
