@@ -165,3 +165,18 @@ def test_all_that_is_kept_is_copied_but_no_secret(filled):
     assert "blobs 1, files of plugins 1, of settings 1" in again.out
     assert [path.name for path in filled.work.iterdir() if path.name.startswith(".copy")] == []
     assert "pegboard store backup --all copy" in filled.run("store", "backup", "copy").err
+
+
+def test_a_copy_of_all_replaces_only_copies(filled):
+    home = filled.home
+    kept = sorted(path.name for path in home.rglob("*.db"))
+    for place, says in ((home, "which is to be copied"), (home.parent, "which is to be copied")):
+        refused = filled.run("store", "backup", "--all", str(place), "--replace")
+        assert says in refused.err and refused.code
+    other = home.parent / "documents"
+    other.mkdir()
+    (other / "letter").write_text("mine")
+    refused = filled.run("store", "backup", "--all", str(other), "--replace")
+    assert "holds something else" in refused.err
+    assert (other / "letter").read_text() == "mine"
+    assert sorted(path.name for path in home.rglob("*.db")) == kept

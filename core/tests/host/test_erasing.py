@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pegboard import ConversationsErased, Owner, Plugin, ToolContext
@@ -67,8 +69,10 @@ class Archive:
     async def erasures(self):
         return self.found
 
-    async def settle(self, erasures, *, now):
-        self.found = [item for item in self.found if item not in erasures]
+    async def settle(self, erasures, *, now, left=()):
+        files = {item: tuple(filter(item.concerns, left)) for item in erasures}
+        self.found = [replace(item, left=files.get(item, ())) for item in self.found]
+        self.found = [item for item in self.found if item.left]
 
 
 async def test_what_can_not_be_erased_now_stays_for_later(tmp_path, caplog) -> None:
@@ -85,13 +89,46 @@ async def test_what_can_not_be_erased_now_stays_for_later(tmp_path, caplog) -> N
     broken.parent.mkdir()
     broken.write_bytes(b"no store" * 100)
     await erasing.catch_up()
-    assert archive.found == [gone, late]
+    there = ("web/tables.db",)
+    assert archive.found == [replace(gone, left=there), replace(late, left=there)]
     assert "erased later" in caplog.text
     assert told == []
     broken.unlink()
     await erasing.catch_up()
     assert archive.found == []
     assert told == [ConversationsErased(conversations=("c1",))]  # nobody is told twice of a turn
+
+
+async def test_a_file_that_can_not_be_written_costs_nothing_in_the_others(host) -> None:
+    """A conversation of the same name may begin anew before it can."""
+    told: list[ConversationsErased] = []
+    model = ScriptedModel([Call("note", text="a tree"), "ok", Call("note", text="a mill"), "ok"])
+
+    async def tell(event: ConversationsErased) -> None:
+        told.append(event)
+
+    async with host(inline={"diary": diary([])}, model=model, record=False) as running:
+        parts, storages = running.host.parts, running.host.config.paths.plugin_storages
+        erasing = Erasing(parts.archive, (storages,), FakeClock(), tell)
+        broken = storages / "web/tables.db"
+        broken.parent.mkdir(parents=True)
+        broken.write_bytes(b"no store" * 100)
+        await running.ask("note it", chat="one")
+        (item,) = await parts.store.conversations()
+        await parts.store.forget(item.key)
+        await erasing.catch_up()
+        assert (await running.call("notes")).text == "(no output)"
+        await running.ask("note it", chat="one")
+        await erasing.catch_up()
+        assert said(await running.call("notes")) == "a mill, a mill"
+        left = await parts.archive.erasures()
+        assert {erasure.left for erasure in left} == {("web/tables.db",)}
+        assert told == []
+        broken.unlink()
+        await erasing.catch_up()
+        assert said(await running.call("notes")) == "a mill, a mill"
+        assert list(await parts.archive.erasures()) == []
+    assert [event.conversations for event in told] == [(item.key,)]
 
 
 async def test_a_store_that_fails_ends_nothing(tmp_path, caplog) -> None:

@@ -65,6 +65,8 @@ async def test_a_copy_replaces_nothing_unless_it_is_told_to(tmp_path, store, mak
         back_up(store.database.path, target)
     assert raised.value.fix == f"rm {target}" and target.read_text() == "mine"
     back_up(store.database.path, target, replace=True)
+    with pytest.raises(StoreError, match="is the store itself"):
+        back_up(store.database.path, store.database.path, replace=True)
     assert check(target).problems == ()
 
 

@@ -65,7 +65,7 @@ async def test_documents_go_with_their_owner(storage, tmp_path, erased, left):
     await storage.put("notes", "lasting", 1, of=owner.lasting())
     await storage.update("notes", "c2", lambda old: 1, of=Owner(conversation="c2"))
     await storage.write({("notes", "nobody"): 1})
-    assert erase_below(tmp_path, erasures(erased)) == []
+    assert erase_below(tmp_path, erasures(erased)) == {}
     assert [found.key for found in await storage.list("notes")] == left
 
 
@@ -75,7 +75,7 @@ async def test_a_document_stays_whose_it_is_until_another_owner_is_named(storage
     await storage.put("notes", "b", 1, of=Owner(conversation="c1"))
     await storage.put("notes", "b", 2, of=Owner(conversation="c2"))
     await storage.put("notes", "c", 1, of=Owner(conversation=ODD))
-    assert erase_below(tmp_path, erasures(("conversation", "c1"), ("conversation", ODD))) == []
+    assert erase_below(tmp_path, erasures(("conversation", "c1"), ("conversation", ODD))) == {}
     assert [found.key for found in await storage.list("notes")] == ["b"]
 
 
@@ -88,8 +88,8 @@ async def test_rows_go_by_the_words_of_a_plugin_that_is_not_there_any_more(tmp_p
     assert await storage.tables(PAGES) is tables  # without words for it: those of before count
     await storage.aclose()
     wanted = erasures(("thinned", "c1"), ("turn", "t3"), ("person", "a:1"), ("conversation", ODD))
-    assert erase_below(tmp_path, wanted) == []
-    assert erase_below(tmp_path, wanted) == []
+    assert erase_below(tmp_path, wanted) == {}
+    assert erase_below(tmp_path, wanted) == {}
     with closing(sqlite3.connect(tmp_path / "web" / "tables.db")) as connection:
         assert connection.execute("SELECT content FROM page").fetchall() == []
         assert connection.execute("SELECT word FROM word").fetchall() == []
@@ -104,8 +104,9 @@ async def test_a_file_that_can_not_be_read_keeps_no_other_from_being_erased(tmp_
     (broken / "documents.db").write_bytes(b"no store at all, but longer than a page header" * 50)
     web = PluginStorage("web", tmp_path / "web", FakeClock())
     await web.put("notes", "a", 1, of=Owner(conversation="c1"))
-    (failed,) = erase_below(tmp_path, erasures(("conversation", "c1")))
-    assert "damaged" in failed.message
+    failed = erase_below(tmp_path, erasures(("conversation", "c1")))
+    assert list(failed) == ["broken/documents.db"]
+    assert "damaged" in failed["broken/documents.db"].message
     assert await web.list("notes") == []
     await web.aclose()
 
@@ -132,8 +133,8 @@ async def test_newer_words_replace_those_of_before(tmp_path):
         tables = await storage.tables(PAGES, erase=erase)
         await tables.execute("INSERT INTO page VALUES ('c1', 't1', '', '', NULL)")
         await storage.aclose()
-    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == []
-    assert erase_below(tmp_path, erasures(("turn", "t9"))) == []
+    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == {}
+    assert erase_below(tmp_path, erasures(("turn", "t9"))) == {}
     with closing(sqlite3.connect(tmp_path / "web" / "tables.db")) as connection:
         assert connection.execute("SELECT * FROM page").fetchall() == []
 
@@ -153,11 +154,11 @@ async def test_documents_of_before_there_were_owners_are_kept(tmp_path):
             PRAGMA user_version=1;
             """
         )
-    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == []
+    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == {}
     storage = PluginStorage("old", folder, FakeClock())
     assert await storage.get("notes", "a") == 1
     await storage.put("notes", "a", 2, of=Owner(conversation="c1"))
-    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == []
+    assert erase_below(tmp_path, erasures(("conversation", "c1"))) == {}
     assert await storage.list("notes") == []
     await storage.aclose()
 

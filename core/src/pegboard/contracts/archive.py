@@ -86,12 +86,18 @@ class Erasure:
         name: Key of a conversation, id of a turn, or normalised sender id.
         again: True when it was settled before: a turn that ran at that moment, and may have written
             since.
+        left: Files in which it is still to be erased, while it is in all others; () = in all.
     """
 
     number: int
     kind: ErasureKind
     name: str
     again: bool = False
+    left: tuple[str, ...] = ()
+
+    def concerns(self, file: str) -> bool:
+        """Tell whether it is still to be erased in a file."""
+        return not self.left or file in self.left
 
 
 class Archive(Protocol):
@@ -152,11 +158,15 @@ class Archive(Protocol):
         """
         ...
 
-    async def settle(self, erasures: Sequence[Erasure], *, now: float) -> None:
+    async def settle(
+        self, erasures: Sequence[Erasure], *, now: float, left: Sequence[str] = ()
+    ) -> None:
         """Forget what is erased everywhere; turns that ran when they were erased stay for a day.
 
         Args:
             erasures: What `erasures` returned.
             now: Seconds since the epoch.
+            left: Files that could not be written: for these alone it stays, so that what has come
+                under the same name since is not erased in the others.
         """
         ...

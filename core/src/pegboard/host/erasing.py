@@ -52,21 +52,18 @@ class Erasing:
             erasures = await self._archive.erasures()
             if not erasures:
                 return
-            failed = [
-                error
-                for folder in self._storages
-                for error in await anyio.to_thread.run_sync(erase_below, folder, erasures)
-            ]
-            for error in failed:
+            failed: dict[str, StoreError] = {}
+            for folder in self._storages:
+                failed |= await anyio.to_thread.run_sync(erase_below, folder, erasures)
+            for error in failed.values():
                 _log.warning(
                     "what plugins keep of erased conversations is erased later: %s", one_line(error)
                 )
-            if failed:
-                return
-            event = _event([item for item in erasures if not item.again])
+            done = [item for item in erasures if not any(map(item.concerns, failed))]
+            event = _event([item for item in done if not item.again])
             if event is not None:
                 await self._tell(event)
-            await self._archive.settle(erasures, now=self._clock.now())
+            await self._archive.settle(erasures, now=self._clock.now(), left=tuple(failed))
 
     async def try_to_catch_up(self) -> None:
         """Do the same where nobody waits for it: a store that fails is logged."""

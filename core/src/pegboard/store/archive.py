@@ -89,11 +89,14 @@ class EmbeddedArchive:
         """Return what was erased here and may still be kept elsewhere, the first erased first."""
         return await self.database.read(erasure_rows.pending)
 
-    async def settle(self, erasures: Sequence[Erasure], *, now: float) -> None:
+    async def settle(
+        self, erasures: Sequence[Erasure], *, now: float, left: Sequence[str] = ()
+    ) -> None:
         """Forget what is erased everywhere; turns that ran when they were erased stay for a day."""
-        numbers = [item.number for item in erasures]
         reached("settle", "before")
-        await self.database.write(partial(erasure_rows.settle, numbers=numbers, now=now))
+        await self.database.write(
+            partial(erasure_rows.settle, erasures=erasures, now=now, left=left)
+        )
         reached("settle", "after")
 
     async def blobs_of(self, key: str) -> set[str]:

@@ -106,6 +106,8 @@ def back_up(path: Path, target: Path, *, replace: bool = False) -> Backup:
     """
     if target.exists() and not replace:
         raise StoreError(f"{target} is there already.", fix=f"rm {target}")
+    if target.exists() and path.exists() and target.samefile(path):
+        raise StoreError(f"{target} is the store itself.", fix="choose another file")
     part = target.with_name(f".{target.name}.part")
     with closing(open_for_reading(path)) as source, _told_of(target):
         part.unlink(missing_ok=True)

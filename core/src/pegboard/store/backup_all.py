@@ -63,10 +63,16 @@ def back_up_all(paths: Paths, target: Path, *, replace: bool = False) -> WholeBa
     if target.exists() and not replace:
         raise StoreError(f"{target} is there already.", fix=f"rm -r {target}")
     for folder in (paths.config, paths.state, paths.data):
-        if target.resolve().is_relative_to(folder.resolve()):
+        place, own = target.resolve(), folder.resolve()
+        if place.is_relative_to(own) or own.is_relative_to(place):
+            where = "holds" if own.is_relative_to(place) else "is in"
             raise StoreError(
-                f"{target} is in {folder}, which is to be copied.", fix="choose another folder"
+                f"{target} {where} {folder}, which is to be copied.", fix="choose another folder"
             )
+    if target.exists() and not _is_copy(target):
+        raise StoreError(
+            f"{target} is no copy of before: it holds something else.", fix="choose another folder"
+        )
     part, before = (target.with_name(f".{target.name}.{end}") for end in ("part", "old"))
     with _told_of(target):
         shutil.rmtree(part, ignore_errors=True)
@@ -78,13 +84,31 @@ def back_up_all(paths: Paths, target: Path, *, replace: bool = False) -> WholeBa
             secrets = {paths.secrets_file.name}
             settings = _files(paths.config, part / "config", without=secrets)
             size = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
-            if target.exists():
-                target.rename(before)
-            part.rename(target)
+            _put(part, target, before)
         finally:
             shutil.rmtree(part, ignore_errors=True)
-            shutil.rmtree(before, ignore_errors=True)
     return WholeBackup(path=target, size=size, databases=databases, blobs=blobs, settings=settings)
+
+
+def _is_copy(folder: Path) -> bool:
+    """Tell whether a folder holds nothing but what a copy has."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return {path.name for path in folder.iterdir()} <= {"state", "data", "config"}
+
+
+def _put(part: Path, target: Path, before: Path) -> None:
+    """Put a copy in its place; the one that was there goes only then."""
+    if target.exists():
+        shutil.rmtree(before, ignore_errors=True)
+        target.rename(before)
+    try:
+        part.rename(target)
+    except OSError:
+        if before.exists():
+            before.rename(target)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def _databases(paths: Paths, part: Path) -> int:

@@ -28,16 +28,33 @@ def add(connection: sqlite3.Connection, kind: ErasureKind, name: str) -> None:
 def pending(connection: sqlite3.Connection) -> list[Erasure]:
     """Return what may still be kept elsewhere, the first erased first."""
     rows = connection.execute(
-        "SELECT number, kind, name, settled_at IS NOT NULL FROM erasure ORDER BY number"
+        "SELECT number, kind, name, settled_at IS NOT NULL, coalesce(files, '[]') FROM erasure "
+        "ORDER BY number"
     )
     return [
-        Erasure(number=number, kind=kind, name=as_was(name), again=bool(again))
-        for number, kind, name, again in rows
+        Erasure(
+            number=number,
+            kind=kind,
+            name=as_was(name),
+            again=bool(again),
+            left=tuple(json.loads(files)),
+        )
+        for number, kind, name, again, files in rows
     ]
 
 
-def settle(connection: sqlite3.Connection, numbers: Sequence[int], now: float) -> None:
+def settle(
+    connection: sqlite3.Connection, erasures: Sequence[Erasure], now: float, left: Sequence[str]
+) -> None:
     """Forget what is erased everywhere; turns that ran stay until they can't write any more."""
+    numbers = []
+    for item in erasures:
+        if files := [file for file in left if item.concerns(file)]:
+            connection.execute(
+                "UPDATE erasure SET files = ? WHERE number = ?", (json.dumps(files), item.number)
+            )
+        else:
+            numbers.append(item.number)
     connection.execute("PRAGMA secure_delete=ON")  # a name is one of the things that were erased
     try:
         connection.execute(
@@ -51,7 +68,7 @@ def settle(connection: sqlite3.Connection, numbers: Sequence[int], now: float) -
         connection.execute("PRAGMA secure_delete=FAST")
     connection.execute(
         """
-        UPDATE erasure SET settled_at = coalesce(settled_at, ?2)
+        UPDATE erasure SET settled_at = coalesce(settled_at, ?2), files = NULL
         WHERE number IN (SELECT value FROM json_each(?1))
         """,
         (json.dumps(list(numbers)), now),

@@ -14,12 +14,12 @@ from pegboard.store.crash_points import reached
 from pegboard.store.durable_file import replace_durably
 from pegboard.store.migration import Migration
 from pegboard.store.schema_audit import AUDIT
-from pegboard.store.schema_erasure import ERASURE
+from pegboard.store.schema_erasure import ERASURE, ERASURE_FILES
 from pegboard.store.schema_turns import TURNS
 
 __all__ = ["MIGRATIONS", "Migration", "migrate", "refuse_newer", "version_of"]
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (AUDIT, TURNS, ERASURE)
+MIGRATIONS: Final[tuple[Migration, ...]] = (AUDIT, TURNS, ERASURE, ERASURE_FILES)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

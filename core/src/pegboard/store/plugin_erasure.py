@@ -35,21 +35,27 @@ _NAME: Final = ":name"
 _QUICK_MS: Final = 200
 
 
-def erase_below(folder: Path, erasures: Sequence[Erasure]) -> list[StoreError]:
-    """Erase in the files of all plugins, each with a folder of its own; return what failed.
+def erase_below(folder: Path, erasures: Sequence[Erasure]) -> dict[str, StoreError]:
+    """Erase in the files of all plugins, each with a folder of its own; return which failed.
 
     Args:
         folder: Folder of those folders.
         erasures: What was erased. A second time does nothing.
+
+    Returns:
+        Why by file, such as `web/tables.db`, in the words of `Erasure.left`.
     """
-    failed: list[StoreError] = []
+    failed: dict[str, StoreError] = {}
     erasures = [item for item in erasures if item.name]  # "" stands for what is nobody's
     for name, erase in ((DOCUMENTS, _in_documents), (TABLES, _in_tables)):
         for path in sorted(folder.glob(f"*/{name}")):
+            file = f"{path.parent.name}/{name}"
+            wanted = [item for item in erasures if item.concerns(file)]
             try:
-                _erase(path, erase, erasures)
+                if wanted:
+                    _erase(path, erase, wanted)
             except StoreError as error:
-                failed.append(error)
+                failed[file] = error
     return failed
 
 

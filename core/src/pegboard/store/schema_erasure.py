@@ -34,3 +34,10 @@ ERASURE: Final = Migration(
         """,
     ),
 )
+
+ERASURE_FILES: Final = Migration(
+    4,
+    "in which files of plugins it is still to be erased",
+    # as JSON; NULL = in all
+    ("ALTER TABLE erasure ADD COLUMN files TEXT",),
+)
