@@ -32,6 +32,20 @@ def test_rooms_import_only_what_is_below_them() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_the_page_for_developers_knows_every_room() -> None:
+    page = (REPOSITORY / "docs" / "how-to" / "develop.md").read_text("utf-8")
+    core = REPOSITORY / "core" / "src" / "pegboard"
+    rooms = {path.parent.name for path in core.glob("*/__init__.py")} - {"_template"}
+    (arrows,) = re.findall(r"`(cli, [^`]+ contracts)`", page)
+    assert set(re.findall(r"\w+", arrows)) == rooms
+    rows = re.findall(r"^\| `(\w+)` \|.*\| `([\w/.]+)` \|$", page, re.M)
+    assert {room for room, _ in rows} == rooms
+    named = {core / room / file for room, file in rows}
+    way = page.partition("One message on its way")[2]
+    named |= {core / file for file in re.findall(r"`(\w+/\w+\.py)`", way)}
+    assert [path for path in named if not path.is_file()] == []
+
+
 def test_no_module_is_a_dumping_ground() -> None:
     names = {"utils", "util", "helpers", "helper", "common", "misc", "stuff"}
     assert [path for path in SOURCES if path.stem.strip("_") in names] == []

@@ -316,6 +316,20 @@ def test_a_refused_value_names_the_command_that_was_used(here):
     assert "pegboard config set agent.max_steps VALUE" in ended.err
 
 
+def test_a_refused_setting_of_a_plugin_names_it_too(here):
+    schema = {
+        "type": "object",
+        "properties": {"most": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    here.plugin("weather", manifest={"config": schema})
+    ended = here.run("config", "set", "plugins.weather.mots", "3")
+    assert (ended.code, "did you mean 'most'" in ended.err) == (3, True), ended.err
+    assert "leave out the option" not in ended.err
+    ended = here.run("config", "set", "plugins.weather.most", "abc")
+    assert "pegboard config set plugins.weather.most VALUE" in ended.err
+
+
 NAMES = {
     "sandbox.use": ("docker", "brought by pegboard-sandbox-docker", "pip install pegboard-"),
     "store.backend": ("nowhere", "there is no backend 'nowhere'; there are: embedded", "VALUE"),

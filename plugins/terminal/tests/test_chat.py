@@ -18,7 +18,7 @@ def ready(child) -> None:
 @pytest.mark.both_ways
 def test_a_talk(pegboard) -> None:
     with pegboard.on_terminal("chat") as child:
-        child.expect("Ctrl-D leaves")
+        child.expect("/exit or Ctrl-D leaves")
         ready(child)
         child.send("/echo text=first\r")
         child.expect(r"echo text=first +\d+ ms")
@@ -54,7 +54,7 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(pegboard) -> None:
         child.send("/echo text=empty\r")
         child.expect(r"\[echo text=empty\]")
         ready(child)
-        child.sendeof()
+        child.send("/exit\r")
         child.expect(pexpect.EOF)
         child.close()
         assert child.exitstatus == 0
@@ -142,6 +142,14 @@ def test_the_lines_of_a_pipe_are_messages(pegboard) -> None:
     assert "it ran" not in done.stdout
     assert re.search("echo.*Return a text unchanged", done.stdout)
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("word", ["/exit", " /quit "])
+def test_a_word_ends_the_talk(pegboard, word: str) -> None:
+    done = pegboard.run("chat", stdin=f"/echo text=one\n{word}\n/echo text=two\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("one\n")
+    assert "two" not in done.stdout + done.stderr
 
 
 @pytest.mark.both_ways

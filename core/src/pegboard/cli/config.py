@@ -195,10 +195,15 @@ def refuse_wrong(session: Session, values: Mapping[str, Any]) -> None:
         keys = " and ".join(values)
         message = new[0].message.removesuffix(" (set in command line)").removeprefix(f"{keys}: ")
         fix = new[0].fix
-        if new[0].path in values and (not fix or fix.startswith(_BY_SETTING)):
+        if _is_about(new[0].path, values) and (not fix or fix.startswith(_BY_SETTING)):
             unknown = message.startswith("unknown key")
             fix = "pegboard config show" if unknown else f"pegboard config set {keys} VALUE"
         raise ConfigError(f"{keys} is unchanged: {message}", fix=fix)
+
+
+def _is_about(path: str, values: Mapping[str, Any]) -> bool:
+    # what is wrong in a plugin's settings is told of their table
+    return any(key == path or key.startswith(f"{path}.") for key in values)
 
 
 def _refuse_unknown(session: Session, key: str) -> None:

@@ -36,6 +36,7 @@ def grant(session: Session, path: Path, write: bool) -> None:
 
     It is kept in `[sandbox] grants` of your config file. A grant inside another one narrows or
     widens that: a folder of the workspace that is granted without --write can't be written.
+    `pegboard sandbox explain` lists what is granted.
     """
     from pegboard.config.edit_tables import with_table
 

@@ -165,7 +165,7 @@ def _print_host(output: Output, host: Mapping[str, Any] | None, commands: int) -
         f"{duration(host['uptime_s'])}.",
         style,
     )
-    engine = host["engine"]
+    engine, clients = host["engine"], host["clients"]
     output.fields(
         [
             ("provider", host["provider"]),
@@ -176,7 +176,7 @@ def _print_host(output: Output, host: Mapping[str, Any] | None, commands: int) -
                 f"{engine['later']} for a time or a person",
             ),
             ("log", host["log"]),
-            ("socket", f"{host['socket']} ({host['clients']} clients)"),
+            ("socket", f"{host['socket']} ({clients} client{'' if clients == 1 else 's'})"),
             ("restart", ", ".join(host["restart_needed"])),
             ("problem", host["problem"]),
         ]

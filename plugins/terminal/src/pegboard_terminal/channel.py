@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "terminal"
 SENDER: Final = "local"
+LEAVE: Final = ("/exit", "/quit")
+"""Commands that end a talk, as Ctrl-D does: the terminal's own, no host hears of them."""
 
 T = TypeVar("T")
 Submit = Callable[[InboundMessage], Awaitable[TurnOutcome]]
@@ -71,6 +73,8 @@ class TerminalChannel:
     async def run(self, inbox: Inbox) -> None:
         """Submit what is written, one message after the other; Ctrl-C cancels the running turn.
 
+        Where `/words` are commands, `/exit` and `/quit` end it.
+
         Raises:
             KeyboardInterrupt: At Ctrl-C while no turn runs and no prompt is shown.
         """
@@ -78,10 +82,15 @@ class TerminalChannel:
             async for text in self._reader.messages():
                 if not text.strip():
                     continue
+                if self._leaves(text):
+                    return
                 try:
                     self.last = await self.take_turn(inbox.submit, text)
                 except PegboardError as error:
                     self._view.error(error.to_dict())
+
+    def _leaves(self, text: str) -> bool:
+        return self.info.slash_commands and text.strip() in LEAVE
 
     async def take_turn(self, submit: Submit, text: str) -> TurnOutcome:
         """Submit one message and show what comes of it.

@@ -19,8 +19,13 @@ from pegboard_terminal.exit_code import exit_code
 if TYPE_CHECKING:
     from pegboard import Caller, CommandHost, TurnOutcome
 
-_GREETING: Final = "Type a message. /help lists commands, Ctrl-C stops a turn, Ctrl-D leaves."
-_COMMANDS: Final = ("help", "new", "compact", "tools", "plugins", "rescan", "why")
+_GREETING: Final = (
+    "Type a message. /help lists commands, Ctrl-C stops a turn, /exit or Ctrl-D leaves."
+)
+_COMMANDS: Final = (
+    *("help", "new", "status", "stop", "background", "tasks", "compact"),
+    *("tools", "plugins", "rescan", "why", "whoami", "exit"),
+)
 _MAIN: Final = "main"
 _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
 
@@ -58,8 +63,9 @@ def chat(
 ) -> None:
     """Talk to the agent.
 
-    Enter sends, Alt-Enter begins a new line, Ctrl-C stops the running turn, Ctrl-D leaves. When
-    standard input is a pipe, each of its lines is a message, and the exit code is that of the last.
+    Enter sends, Alt-Enter begins a new line, Ctrl-C stops the running turn, /exit or Ctrl-D leaves.
+    When standard input is a pipe, each of its lines is a message, and the exit code is that of the
+    last.
     """
     session: CommandSession = ctx.obj
     choose_model(session, provider, model, effort)

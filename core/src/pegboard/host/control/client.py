@@ -40,7 +40,7 @@ class HostGone(PegboardError):
     def __init__(self) -> None:
         super().__init__(
             "The host ended before it answered. What it was told is kept: the next one goes on "
-            "with it.",
+            "with it, and keeps its answer where `pegboard sessions list` shows the conversation.",
             fix="pegboard serve",
         )
 
