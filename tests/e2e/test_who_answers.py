@@ -85,6 +85,25 @@ def test_doctor_warns_of_a_key_on_an_open_line_and_of_a_choice_that_cannot_answe
     assert "is to answer, but its key openai_api_key is not set." in lacking[0][1]
 
 
+def test_doctor_stands_an_address_that_is_none_and_knows_this_machine_from_others(
+    pegboard: Run, tmp_path: Path
+) -> None:
+    addresses = ("http://[::1", "http://127.0.0.2:1", "http://[::1]:1", "http://localhost.test")
+    tables = [
+        f'[providers.at{n}]\ntype = "openai"\napi_key = "env:MINE"\nbase_url = "{url}"\n'
+        for n, url in enumerate(addresses)
+    ]
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    (tmp_path / "home" / "config" / "config.toml").write_text("".join(tables))
+    ended = pegboard("doctor", "--json")
+    assert [text.split()[0] for level, text in findings(ended) if level == "warning"] == [
+        "at0",
+        "at3",
+    ]
+    checks = json.loads(ended.stdout)["checks"]
+    assert [item["fix"] for item in checks if item["level"] == "broken"] == ["export MINE=..."]
+
+
 def test_choosing_one_whose_key_is_not_set_says_so(pegboard: Run) -> None:
     chosen = pegboard("models", "default", "anthropic")
     assert chosen.stdout == "anthropic answers from now on.\n"

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
+from pegboard.config.keys import split_key
 from pegboard.policy.budgets import BudgetSettings, Used, last_asked, spent_out, unpriced
 
 
@@ -111,6 +114,15 @@ def test_a_server_of_this_machine_may_run_the_model_itself_and_that_is_one_line(
     assert found is not None and found.fix is not None
     free = "pegboard config set 'models.\"near/m\".price' '{input = 0, output = 0}'"
     assert found.fix.startswith(f"where it runs on this machine: {free}; else: ")
+
+
+def test_the_name_of_a_model_that_a_server_made_up_is_no_command() -> None:
+    name = "x'; touch gone; '\".y"
+    found = unpriced(BudgetSettings(cost_per_day=5.0), "near", name, disclosed=True)
+    assert found is not None
+    _, _, _, key, value, *_ = shlex.split(str(found.fix))
+    assert split_key(key) == ("models", f"near/{name}", "price")
+    assert value.startswith("{input = 1.0")
 
 
 def test_a_guest_reads_neither_amounts_nor_settings() -> None:

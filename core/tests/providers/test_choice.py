@@ -30,6 +30,8 @@ FREE, OFFLINE = named("a-free"), named("offline")
         ([ALPHA, BETA], ("beta",), ("alpha_key",), "beta", None),
         ([ALPHA, BETA], ("alpha", "beta"), (), "alpha", "[providers.alpha] sets it up, and its"),
         ([FREE, OFFLINE], ("offline",), (), "a-free", "needs no key."),
+        # one that costs money goes before no other that was set up just the same
+        ([FREE, ALPHA], ("a-free", "alpha"), ("alpha_key",), "a-free", "comes before alpha."),
     ],
 )
 def test_settings_come_first_then_keys_then_what_needs_none(

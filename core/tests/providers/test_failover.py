@@ -20,6 +20,7 @@ from pegboard.contracts.provider import (
 from pegboard.providers.cooldown import Cooldowns
 from pegboard.providers.retry import limit_sentence
 from pegboard.providers.route import Hop, LateHop, Route
+from pegboard.providers.walk import Walk
 
 pytestmark = pytest.mark.anyio
 
@@ -231,6 +232,13 @@ async def test_a_run_whose_provider_is_gone_begins_anew(raw, answer, clock) -> N
 
 def state(provider: str) -> ProviderState:
     return ProviderState(provider, provider, "", "", {"said": provider})
+
+
+async def test_who_may_not_be_asked_once_more_takes_no_tries_from_the_next() -> None:
+    walk = Walk([1])
+    walk.tried_again(2.0)
+    walk.unusable("one", PluginError("It costs nobody knows what."))
+    assert (walk.again, walk.tries, walk.waited) == (False, 0, 0.0)
 
 
 async def test_facts_of_a_failure_may_have_any_name(raw, clock) -> None:

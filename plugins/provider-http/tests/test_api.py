@@ -289,6 +289,16 @@ def test_a_key_with_a_line_end_in_it_is_not_told_but_refused() -> None:
     assert raised.value.kind == "auth"
 
 
+async def test_a_header_that_comes_again_in_another_case_is_sent_once() -> None:
+    async with serving(says(b"")) as (_, server):
+        headers = {"Authorization": "Bearer mine", "authorization": f"Bearer {KEY}"}
+        api = HttpApi("Test", f"http://127.0.0.1:{server.port}", headers=headers)
+        assert await heard(api) == []
+        await api.aclose()
+    sent = [line for line in server.heads[0].split("\r\n") if line.lower().startswith("auth")]
+    assert sent == [f"authorization: Bearer {KEY}"]
+
+
 def test_spaces_around_a_key_are_no_part_of_it() -> None:
     HttpApi("Test", "http://x.test", headers={"x-api-key": " abc\n"})
 
@@ -310,6 +320,9 @@ def test_a_route_tells_addresses_and_keys_apart_without_telling_them() -> None:
         ("http://192.168.0.7", False),
         ("https://api.example.org", False),
         ("https://localhost.example.org", False),
+        ("http://127.0.0.1.example.org", False),
+        ("http://[::1", False),
+        ("https://u:pass/x@host", False),
     ],
 )
 def test_an_address_of_this_machine_is_known(url: str, local: bool) -> None:

@@ -10,7 +10,10 @@ import keyring
 import pytest
 from counterparts import Answer, scripted
 from keyring.backend import KeyringBackend
+from pegboard_provider_openai.chat import ChatProvider
+from pegboard_provider_openai.config import CompatibleSettings
 
+from pegboard import ChatRequest, Message, SystemClock, Text
 from pegboard.config.secrets import Secrets
 from pegboard.testing import HostFactory
 
@@ -167,6 +170,22 @@ async def test_a_server_here_tells_its_window_before_the_first_turn(
             assert route.primary.capabilities("qwen3").context == window
             assert (await world.ask("hello")).text == "Hi"
         assert len(counterpart.requests) == asked
+
+
+async def test_a_server_here_that_is_started_late_tells_its_window_then() -> None:
+    listed = Answer.json({"data": [{"id": "qwen3", "max_model_len": 4_096}]})
+    async with scripted(listed, CHAT) as counterpart:
+        url = counterpart.url
+        provider = ChatProvider(CompatibleSettings(server="vllm", base_url=url), "", SystemClock())
+        provider._service.api.base_url = "http://127.0.0.1:1"
+        await provider.learn()
+        assert provider.capabilities("qwen3").context != 4_096
+        provider._service.api.base_url = url
+        request = ChatRequest(messages=(Message("user", (Text("hello"),)),), model="qwen3")
+        assert [event async for event in provider.stream(request)]
+        assert provider.capabilities("qwen3").context == 4_096
+        await provider.aclose()
+        assert len(counterpart.requests) == 2
 
 
 async def test_a_server_here_that_does_not_tell_its_window_is_asked_all_the_same(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.config.instances import Instance
-from pegboard.config.keys import split_key
+from pegboard.config.keys import join_key, split_key
 from pegboard.contracts.errors import PegboardError
 from pegboard.contracts.provider import ModelCaps, ModelInfo, Provider
 from pegboard.providers.families import UNKNOWN, family_caps, known_family
@@ -284,8 +285,9 @@ class _Known:
         if not provider:
             return "depends on the provider"
         if self._prices.may_be_free(provider):
-            key = f"pegboard config set 'models.\"{provider}/{model}\".price'"
-            return f"nobody says; where it runs on this machine: {key} '{{input = 0, output = 0}}'"
+            key = shlex.quote(join_key(["models", f"{provider}/{model}", "price"]))
+            free = f"pegboard config set {key} '{{input = 0, output = 0}}'"
+            return f"nobody says; where it runs on this machine: {free}"
         if has_prices():
             return "nobody says; yours: pegboard config set 'models.\"MODEL\".price' ..."
         return "the vendors' prices are not installed: pip install 'pegboard[cost]'"

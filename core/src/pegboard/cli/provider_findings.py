@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pegboard.cli.findings import Finding
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pegboard.cli.session import Session
     from pegboard.plugins.decision.boot import Boot
     from pegboard.providers.choice import Standing
-
-_OWN: Final = ("localhost", "127.", "::1")
 
 
 def provider_findings(session: Session) -> Iterator[Finding]:
@@ -53,6 +51,9 @@ def provider_findings(session: Session) -> Iterator[Finding]:
 
 
 def _answers(first: Standing, found: Sequence[Standing], config: Config, boot: Boot) -> Finding:
+    from pegboard.config.secrets import ENV
+    from pegboard.providers.choice import how_to_set
+
     is_named = first.name == config.get("agent.provider", "")
     model = str(config.get("agent.model", "") or first.instance.settings.get("model", ""))
     label = "/".join(filter(None, (first.name, model)))
@@ -60,7 +61,8 @@ def _answers(first: Standing, found: Sequence[Standing], config: Config, boot: B
     others += [f"{type}: {lack}" for type, lack in _not_set_up(found, boot)]
     if first.missing:
         text = f"{label} is to answer, but its key {' and '.join(first.missing)} is not set."
-        fix = f"pegboard secret set {first.missing[0]}"
+        name = first.missing[0]
+        fix = how_to_set(name) if name.startswith(ENV) else f"pegboard secret set {name}"
         return Finding("broken", "provider", "\n".join([text, *others]), fix)
     why = "agent.provider names it" if is_named else first.reason
     return Finding("ok", "provider", "\n".join([f"{label} answers: {why}", *others]))
@@ -89,16 +91,25 @@ def _not_set_up(found: Sequence[Standing], boot: Boot) -> Iterator[tuple[str, st
 
 def _exposed(found: Sequence[Standing]) -> Iterator[Finding]:
     """Yield the providers whose key anybody on the way can read."""
+    from pegboard.providers.prices import is_here
+
     for item in found:
         url = str(item.instance.settings.get("base_url") or "")
-        host = urlsplit(url).hostname if url.lower().startswith("http://") else None
-        if host and item.instance.secrets and not host.startswith(_OWN):
+        if url.lower().startswith("http://") and item.instance.secrets and not is_here(url):
             yield Finding(
                 "warning",
                 "provider",
-                f"{item.name} sends its key and all that is said to {host} without encryption.",
+                f"{item.name} sends its key and all that is said to {_host(url)} without "
+                "encryption.",
                 f"pegboard config set {join_key(['providers', item.name, 'base_url'])} https://...",
             )
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "its address"
+    except ValueError:
+        return "its address"
 
 
 def _fallbacks(config: Config, names: Sequence[str]) -> Iterator[Finding]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple
 
+from pegboard.config.keys import join_key
 from pegboard.contracts.errors import BudgetError
 
 Scope = Literal["run", "conversation", "day"]
@@ -124,7 +126,8 @@ def unpriced(
         text = "What this model costs is not known, so it is not asked."
         return BudgetError(text, budget=key, unpriced=True)
     name = f"{provider}/{model}"
-    priced = f"pegboard config set 'models.\"{name}\".price'"
+    # a server may have named the model, and somebody is to paste this
+    priced = f"pegboard config set {shlex.quote(join_key(['models', name, 'price']))}"
     fix = (
         f"{priced} '{{input = 1.0, output = 4.0}}', in dollars for a million tokens; or: "
         "pegboard config set budgets.unpriced allow"

@@ -54,7 +54,7 @@ class Standing(NamedTuple):
         return (
             self.instance.type == OFFLINE,
             not self.is_configured,
-            not self.instance.secrets,
+            not (self.is_configured or self.instance.secrets),
             self.name,
         )
 

@@ -113,7 +113,7 @@ class Prices:
         said = self._said(provider)
         if self._type(provider) != "openai-compatible" or said.get("server", "other") != "other":
             return False
-        return _is_here(str(said.get("base_url", "")))
+        return is_here(str(said.get("base_url", "")))
 
     def price(self, provider: str, model: str) -> tuple[Price | None, Source]:
         """Return what a short request pays for a million tokens, and who says so."""
@@ -163,7 +163,7 @@ class Prices:
             return False
         if server == "ollama" and (not model or model.lower().endswith(_RELAYED)):
             return False
-        return not url or _is_here(url)
+        return not url or is_here(url)
 
     def _vendor(self, provider: str) -> _Vendor | None:
         type = self._type(provider)
@@ -183,8 +183,8 @@ class Prices:
         return said if isinstance(said, Mapping) else {}
 
 
-def _is_here(url: str) -> bool:
-    """Tell whether an address is this machine's own."""
+def is_here(url: str) -> bool:
+    """Tell whether an address is this machine's own; one that is none is not."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback

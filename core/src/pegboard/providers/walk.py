@@ -49,8 +49,8 @@ class Walk:
             self.floor = max(self.floor, hop.capabilities(model).context)
 
     def unusable(self, name: str, error: PegboardError) -> None:
-        """Take in that a provider could not even be asked."""
-        self.again = False
+        """Take in that a provider could not even be asked, or not once more."""
+        self.again, self.tries, self.waited = False, 0, 0.0
         self.failures.append(
             ProviderError(error.message, kind="not_found", fix=error.fix, provider=name)
         )

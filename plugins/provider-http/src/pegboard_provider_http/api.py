@@ -316,13 +316,13 @@ def _kind(response: Response) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Tell whether an address is this machine's own."""
-    host = URL(url).host.strip("[]").lower()
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
+    """Tell whether an address is this machine's own; one that is none is not."""
     try:
+        host = URL(url).host.strip("[]").lower()
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+    except (InvalidURL, ValueError):
         return False
 
 
@@ -357,15 +357,17 @@ def _checked(title: str, base_url: str) -> str:
 def _sendable(title: str, headers: Mapping[str, str]) -> dict[str, str]:
     """Return headers that can be sent; a key with a line end in it is a common slip.
 
+    One that comes again, in whatever case, takes the place of the one before.
+
     Raises:
         ProviderError: When one can't; its value is not told.
     """
-    made = {name: value.strip() for name, value in headers.items()}
+    made = {name.lower(): value.strip() for name, value in headers.items()}
     for name, value in made.items():
         if not value.isascii() or not value.isprintable():
             raise ProviderError(
                 f"{title}: the header {name} holds a character that can't be sent.",
-                kind="auth" if name.lower() in _KEYED else "bad_request",
+                kind="auth" if name in _KEYED else "bad_request",
                 fix="set the key again: pegboard secret set NAME",
             )
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -58,6 +57,7 @@ class ChatProvider:
         self._preset = preset_of(settings)
         self._model = settings.model
         self._numbers = itertools.count(1)
+        self._unheard = False
         self.info = info or ProviderInfo(
             id="openai-compatible",
             dialect="openai-chat",
@@ -105,20 +105,27 @@ class ChatProvider:
         return [replace(model, caps=self.capabilities(model.id)) for model in found]
 
     async def learn(self) -> None:
-        """Ask a server that tells it how large the window is; one that does not answer may later.
+        """Ask a server that tells it how large the window is.
 
-        Without this a turn would go by what the model's family has, until the server refuses.
+        Without this a turn would go by what the model's family has, until the server refuses. One
+        that can't be reached, since it is not started yet, is asked again before the next request.
         """
         if not self._preset.tells_window or self._settings.context is not None:
             return
-        with anyio.move_on_after(LEARN_S), suppress(ProviderError):
-            await self._service.catalog.models()
+        self._unheard = False
+        with anyio.move_on_after(LEARN_S):
+            try:
+                await self._service.catalog.models()
+            except ProviderError as error:
+                self._unheard = error.kind == "network"
 
     async def aclose(self) -> None:
         """Give back connections."""
         await self._service.aclose()
 
     async def _exchange(self, request: ChatRequest) -> Exchange:
+        if self._unheard:
+            await self.learn()
         model = request.model or self._model or await self._first()
         caps = self.capabilities(model)
         forced = caps.forced and not caps.tools and request.tool_choice == "required"
