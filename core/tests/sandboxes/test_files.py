@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -84,7 +85,7 @@ async def test_no_command_is_offered_for_a_folder_that_can_not_be_granted(
 async def test_a_file_is_offered_where_its_folder_can_not_be_granted(
     home: Path, files: SandboxFiles
 ) -> None:
-    for name, mode in (("notes", 0o644), ("private", 0o600), (".netrc", 0o644)):
+    for name, mode in (("notes", 0o644), ("private", 0o600), (".netrc", 0o644), (".bashrc", 0o644)):
         (home / name).touch()
         (home / name).chmod(mode)
     for path, write, fix in (
@@ -92,6 +93,9 @@ async def test_a_file_is_offered_where_its_folder_can_not_be_granted(
         (home / "private", False, f"{home} can't be granted: .*, but the file alone can be."),
         (home / ".netrc", False, f"{home} can't be granted: .*, but the file alone can be."),
         (home / "none", False, f"{home} can't be granted: it is your home directory."),
+        (home / "notes", True, f"pegboard grant {home}/notes --write"),
+        (home / ".bashrc", False, f"pegboard grant {home}/.bashrc"),
+        (home / ".bashrc", True, f"{home} can't be granted: .*, but the file alone can be."),
         (Path("/etc/passwd"), False, "pegboard grant /etc/passwd"),
         (Path("/etc/passwd"), True, "/etc can't be granted: it is a folder of the .* system."),
     ):
@@ -303,11 +307,38 @@ async def test_a_file_system_without_unnamed_files_is_written_all_the_same(
     workspace: Path, files: SandboxFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pegboard.sandboxes.replace._UNNAMED", 0)
+    await written_twice(workspace, files)
+
+
+async def test_a_file_system_without_links_is_written_all_the_same(
+    workspace: Path, files: SandboxFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(os, "link", refused)
+    await written_twice(workspace, files)
+
+
+async def written_twice(workspace: Path, files: SandboxFiles) -> None:
     for content in (b"one", b"two"):
         await files.write("f", content, new_mode=0o640)
         assert (workspace / "f").read_bytes() == content
     assert (workspace / "f").stat().st_mode & 0o777 == 0o640
     assert names(workspace) == ["f"]
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root gives a folder any group")
+async def test_a_file_keeps_its_group_in_a_folder_that_gives_its_own(
+    workspace: Path, files: SandboxFiles
+) -> None:
+    (workspace / "f").write_text("old")
+    os.chown(workspace, -1, 4321)
+    workspace.chmod(0o2775)
+    await files.write("f", b"new")
+    await files.write("new", b"new")
+    assert (workspace / "f").stat().st_gid == os.getegid()
+    assert (workspace / "new").stat().st_gid == 4321
 
 
 AS_SOMEBODY_ELSE = """

@@ -37,12 +37,26 @@ def test_it_goes_when_it_is_closed(tmp_path: Path) -> None:
 def test_that_of_a_killed_process_goes_with_the_next_one(tmp_path: Path) -> None:
     mine, other = ScratchFolder("pegboard-x-"), tmp_path / "pegboard-y-1"
     other.mkdir()
-    link = tmp_path / "pegboard-x-link"
+    link, own = tmp_path / "pegboard-x-a_link_1", tmp_path / "pegboard-x-my-notes"
     link.symlink_to(other)
+    own.mkdir()
     done = subprocess.run([sys.executable, "-c", KILLED], env=os.environ, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5
     next_one = ScratchFolder("pegboard-x-")
-    assert set(tmp_path.iterdir()) == {mine.path, next_one.path, other, link}
+    assert set(tmp_path.iterdir()) == {mine.path, next_one.path, other, link, own}
     mine.close()
     next_one.close()
+
+
+def test_where_nothing_can_be_locked_one_folder_is_made_and_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: int, exclusive: bool) -> bool:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr("pegboard.sandboxes.scratch_folder.locked", refused)
+    folder = ScratchFolder("pegboard-x-")
+    assert list(tmp_path.iterdir()) == [folder.path]
+    folder.close()
+    assert list(tmp_path.iterdir()) == []

@@ -182,6 +182,23 @@ async def test_a_client_that_breaks_off_a_tunnel_is_no_error_of_the_host(
     assert not caplog.records
 
 
+async def test_a_fault_at_one_client_ends_no_other_one(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(reason: str) -> None:
+        raise ValueError(reason)
+
+    async with upstream(OK) as (port, _):
+        here = f"127.0.0.1:{port}"
+        listener = listening()
+        proxy = listener.getsockname()[1]
+        rules = Rules(private=frozenset({here}))
+        task = asyncio.create_task(GuardProxy(rules, refused=broken).serve(listener))
+        assert await said(proxy, b"GET http://127.0.0.2/ HTTP/1.1\r\n\r\n") == b""
+        assert await said(proxy, f"GET http://{here}/ HTTP/1.1\r\n\r\n".encode()) == OK
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert "the proxy failed at one client" in caplog.text
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")

@@ -168,6 +168,8 @@ async def test_a_program_that_is_not_granted_does_not_start(
         await box.run(Command(argv=(str(program),)))
     with pytest.raises(SandboxError, match="no program named no-such-program"):
         await box.run(Command(argv=("no-such-program",)))
+    done = await box.run(Command(argv=("sh", "-c", "echo prlimit: nosuch >&2; exit 127")))
+    assert done.exit_code == 127  # what the command itself says is its own
 
 
 async def test_no_descriptor_is_left_open(restricted: Opener) -> None:

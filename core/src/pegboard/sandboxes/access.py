@@ -57,8 +57,9 @@ def _wanted(table: GrantTable, parts: Parts, write: bool) -> tuple[Grip, str, st
 
     never = reason(place)
     if never is not None and stat.S_ISREG(kind) and reason(parts) is None:
-        # what is nobody's secret may be proposed; of the rest a person thinks by themselves
-        if kind & stat.S_IROTH and table.protection.closed(parts, (), write=False) is None:
+        # what is nobody's secret, and rules no program, may be proposed; of the rest a person
+        # thinks by themselves
+        if kind & stat.S_IROTH and table.protection.closed(parts, (), write=write) is None:
             return mode, join(parts), None
         never += ", but the file alone can be"
     return mode, join(place), never

@@ -16,8 +16,6 @@ from pegboard.sandboxes.syscalls import rename_new
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _UNNAMED: Final = getattr(os, "O_TMPFILE", 0)
 _DESCRIPTORS: Final = "/proc/self/fd"
-_NOT_HERE: Final = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT})
-"""What file systems, and kernels before 3.11, answer that have no files without a name."""
 _NEW_MODE: Final = 0o666  # the umask takes away what the person does not want
 _KEPT_MODE: Final = 0o1777  # set-user-id and set-group-id do not survive a change of content
 _PLAIN_MODE: Final = 0o777  # what is made for a caller gives nobody another's rights
@@ -91,17 +89,25 @@ def _made_unnamed(folder: int, beside: str, mode: int, fill: Callable[[int], Non
         return False
     try:
         fd = os.open(".", os.O_WRONLY | _UNNAMED | CLOSE_ON_EXEC, mode, dir_fd=folder)
-    except OSError as error:
-        if error.errno in _NOT_HERE:
-            return False
-        raise
+    except OSError:  # not here, or not at all: making one with a name tells
+        return False
     try:
         fill(fd)
-        os.link(f"{_DESCRIPTORS}/{fd}", beside, dst_dir_fd=folder, follow_symlinks=True)
-    except PermissionError:
-        return False  # a kernel may keep us from naming what now has another owner
+        return _named(fd, folder, beside)
     finally:
         os.close(fd)
+
+
+def _named(fd: int, folder: int, name: str) -> bool:
+    """Give a file a name; False where it can get none.
+
+    A kernel may keep us from naming what now has another owner, and a file system may have files
+    without a name but no links.
+    """
+    try:
+        os.link(f"{_DESCRIPTORS}/{fd}", name, dst_dir_fd=folder, follow_symlinks=True)
+    except OSError:
+        return False
     return True
 
 
@@ -127,7 +133,8 @@ def _writable(folder: int, name: str) -> bool:
 
 
 def _copy_marks(folder: int, name: str, fd: int, old: os.stat_result) -> None:
-    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+    made = os.fstat(fd)  # its group may be the folder's
+    if (old.st_uid, old.st_gid) != (made.st_uid, made.st_gid):
         _keep_owner(fd, old)
     if hasattr(os, "listxattr"):
         _copy_attributes(folder, name, fd)

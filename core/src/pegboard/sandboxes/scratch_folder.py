@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from contextlib import suppress
@@ -14,8 +15,9 @@ from pegboard.sandboxes.lookup import NO_FOLLOW
 from pegboard.store.host_lock import locked
 
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW | CLOSE_ON_EXEC
-
 _TRIES: Final = 3
+_MADE: Final = re.compile(r"[a-z0-9_]{8}")
+"""What `mkdtemp` puts behind the prefix; a folder of another name is somebody's own."""
 
 
 class ScratchFolder:
@@ -30,11 +32,17 @@ class ScratchFolder:
 
     def __init__(self, prefix: str) -> None:
         _sweep(prefix)
+        self._make(prefix)
         for _ in range(_TRIES):
-            self.path = Path(tempfile.mkdtemp(prefix=prefix))
-            self._lock = _lock(self.path)
             if self._lock >= 0:
-                return  # else another process takes it for one that was left, or none can lock here
+                return
+            # another process takes it for one that was left, or none can lock here
+            shutil.rmtree(self.path, ignore_errors=True)
+            self._make(prefix)
+
+    def _make(self, prefix: str) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        self._lock = _lock(self.path)
 
     def close(self) -> None:
         """Remove it with all that is in it; a second time does nothing."""
@@ -47,7 +55,7 @@ class ScratchFolder:
 def _sweep(prefix: str) -> None:
     with suppress(OSError):
         for place in Path(tempfile.gettempdir()).iterdir():
-            if place.name.startswith(prefix):
+            if place.name.startswith(prefix) and _MADE.fullmatch(place.name[len(prefix) :]):
                 _remove_left(place)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -15,6 +16,7 @@ from pegboard_netguard.request_head import BadRequest, RequestHead, parse_head
 from pegboard_netguard.rules import Blocked, Rules
 from pegboard_netguard.tls_hello import RECORD_HEAD, NoHello, record_length, server_name
 
+_log = logging.getLogger(__name__)
 MAX_HEAD: Final = 65_536
 HEAD_S: Final = 30.0
 """Seconds in which a client must have said what it wants."""
@@ -60,6 +62,8 @@ class GuardProxy:
             await writer.wait_closed()
         except* _GONE:
             pass  # the client, or the server it talks to, went away
+        except* Exception:  # in the group of all clients it would end every other one
+            _log.exception("the proxy failed at one client")
         finally:
             writer.transport.abort()
 

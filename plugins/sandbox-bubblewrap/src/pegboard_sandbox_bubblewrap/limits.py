@@ -64,7 +64,8 @@ def limited(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
 def start_failure(done: Completed, program: str) -> SandboxError | None:
     """Return what it means that prlimit could not start the command, or None when it did."""
     said = done.stderr.text()
-    if done.exit_code not in (126, 127) or not said.startswith("prlimit: "):
+    named = program in said.partition("\n")[0]  # else the command itself ran some prlimit
+    if done.exit_code not in (126, 127) or not said.startswith("prlimit: ") or not named:
         return None
     if done.exit_code == 127:
         return SandboxError(
