@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 from typing import Final, Literal
 
 from pegboard.policy.brace_words import expanded
+from pegboard.policy.find_words import ran, starts, takes_some_names
 from pegboard.policy.foreign_code import INTERPRETER, deleted, forks_without_end, run
 from pegboard.policy.inner_commands import InnerCommand, inner_commands
 from pegboard.policy.rough_commands import HOME, rough_commands, unquoted, with_home
@@ -73,8 +74,6 @@ _LOOKS: Final[dict[str, str]] = {
 _MAKERS: Final = re.compile(r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|newfs(?:_.+)?")
 _TRIES: Final = re.compile(r"mke2fs|mkfs\.(?:ext\d|ntfs)|wipefs")
 """Those of which `-n` only says what they would do; to others it is a name, or a size."""
-_FIND_OPTION: Final = re.compile(r"--|-[EHLPXdsx]+|-[DO]\S*")
-_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _ENDS: Final = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _STATES: Final = frozenset(
     {"poweroff", "reboot", "halt", "kexec", "emergency", "rescue", "suspend", "hibernate"}
@@ -203,16 +202,17 @@ def _names_after(command: InnerCommand, names: Names) -> Names:
         names: Where they were before it: in its input, among the arguments of what it runs.
     """
     program, arguments = _read(command)
-    if program == "find" and any(map(_is_root, _starts(arguments))):
+    if program == "find" and _finds_all(arguments):
         return "input"
     if not command.piped:
         return ""
     return "arguments" if names and program == "xargs" else names
 
 
-def _starts(arguments: list[str]) -> Iterator[str]:
-    """Yield the folders in which `find` begins."""
-    return takewhile(_is_operand, dropwhile(_FIND_OPTION.fullmatch, arguments))
+def _finds_all(arguments: list[str]) -> bool:
+    """Tell whether `find` comes upon what is in a root; of a home, upon more than some names."""
+    some = takes_some_names(arguments)
+    return any(_is_root(place) and not (some and _is_home(place)) for place in starts(arguments))
 
 
 def _deletes_here(command: InnerCommand, everything: bool) -> bool:
@@ -235,9 +235,9 @@ def _deletes(command: InnerCommand) -> Kind | None:
     if program == "rsync" and any(item.startswith("--del") for item in arguments):
         return "delete_root" if any(map(_is_root, operands[1:][-1:])) else None
     if program == "find":
-        runs = dropwhile(lambda item: item not in _FIND_RUNS, arguments)
+        runs = ran(arguments)
         deletes = "-delete" in arguments or not _CLEARS.isdisjoint(map(posixpath.basename, runs))
-        return "delete_root" if deletes and any(map(_is_root, _starts(arguments))) else None
+        return "delete_root" if deletes and _finds_all(arguments) else None
     return None
 
 
@@ -387,5 +387,10 @@ def _is_root(path: str) -> bool:
     place = posixpath.normpath(re.sub("/+", "/", path))
     if place in ("/", "/*", "/.*"):
         return True
-    place = place.removesuffix("/*")
-    return place in _ROOTS or _HOME.fullmatch(place) is not None
+    return place.removesuffix("/*") in _ROOTS or _is_home(place)
+
+
+def _is_home(path: str) -> bool:
+    """Tell whether a path is a home, or all that is in one."""
+    place = posixpath.normpath(path).removesuffix("/*")
+    return (place[:1] == "~" and "/" not in place) or _HOME.fullmatch(place) is not None
