@@ -49,7 +49,7 @@ def words(ended) -> str:
 
 
 def test_it_is_named_before_anybody_takes_the_turn_up(died):
-    fix = "pegboard plugins disable weather"
+    fix = "unless it was ended from outside: pegboard plugins disable weather"
     said = words(died.run("status"))
     assert SAID in said
     assert f"fix {fix}" in said
@@ -77,6 +77,14 @@ def test_it_is_named_for_a_week_and_until_another_version_is_there(died):
     (call,) = died.run("plugins", "why", "weather", "--json").json["fatal_calls"]
     assert (call["times"], call["conversations"]) == (3, ["tg/1"])
     assert SAID.replace("died", "died 3 times") in words(died.run("status"))
+
+
+def test_a_tool_of_pegboards_own_is_not_to_be_mended_or_disabled(here):
+    here.working_plugin("planning")
+    call = FatalCall("planning:planning_hello", "t1", "c1", 1, time.time(), "1.0.0")
+    FatalCalls(here.home / "state").add([call])
+    (told,) = here.run("status", "--json").json["fatal_calls"]
+    assert (told["tool"], told["fix"]) == (call.tool, "pegboard logs")
 
 
 def test_where_none_died_nothing_is_said(here):

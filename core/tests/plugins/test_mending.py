@@ -18,7 +18,7 @@ from pegboard.plugins.decision.checks import (
     malformed,
 )
 from pegboard.plugins.decision.failures import Failure
-from pegboard.plugins.decision.mending import crash_fix, failure_fix, reinstall
+from pegboard.plugins.decision.mending import crash_fix, failure_fix, mend_tool, reinstall
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.discovery.manifest import Manifest
 from pegboard.plugins.discovery.origin import origin_of, shipper_of
@@ -213,9 +213,11 @@ def test_the_stamp_changes_with_the_code_the_copy_and_the_entry_point(author):
 
 
 def test_the_stamp_of_an_editable_plugin_changes_with_its_source(author):
-    found = author.editable()
+    found, package = author.editable(), author.project / "src" / "pegboard_weather"
     before = code_stamp(found)
-    os.utime(author.project / "src" / "pegboard_weather" / "plugin.py", (1, 1))
+    (package / "seen.json").write_text("{}")  # what it keeps itself is no code
+    assert code_stamp(found) == before
+    os.utime(package / "plugin.py", (1, 1))
     assert code_stamp(found) != before
     assert code_stamp(found._replace(value="no_such_package:plugin")) != before
 
@@ -253,3 +255,17 @@ def test_the_module_of_an_entry_point_may_be_the_package_itself(author):
     assert entry_file(found).endswith("plugin.py")
     assert entry_file(found._replace(value="pegboard_weather")).endswith("__init__.py")
     assert entry_file(found._replace(value="no_such_package:x")) == ""
+
+
+def test_a_tool_that_ended_its_process_is_found_in_the_text_of_the_code(author):
+    found, package = author.editable(), author.project / "src" / "pegboard_weather"
+    said = "mend src/pegboard_weather/{}, then `pegboard plugins check weather`"
+    (package / "tools.py").write_text(
+        "import os\n\n\nasync def end(code: int) -> None:\n    os._exit(code)\n"
+        "\n\ndef ended() -> None: ...\n"
+    )
+    (package / "odd.py").write_bytes(b"\xff def end(")
+    assert mend_tool(found, "end") == said.format("tools.py:4")
+    assert mend_tool(found, "named_otherwise") == said.format("plugin.py")
+    (package / "more.py").write_text("class Other:\n    def end(self): ...\n")
+    assert mend_tool(found, "end") == said.format("plugin.py"), "which of the two it is, is a guess"

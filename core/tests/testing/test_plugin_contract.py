@@ -107,11 +107,13 @@ def edited(key: str, value: object) -> Callable[[Path], Dist]:
     return make
 
 
-def edited_intent(pattern: str) -> Callable[[Path], Dist]:
+def edited_tool(key: str, value: object) -> Callable[[Path], Dist]:
+    """Return a maker of the sound plugin with a tool whose facts somebody edited."""
+
     def make(folder: Path) -> Dist:
         dist = sound(folder)
         manifest = json.loads(dist.manifest.read_text())
-        manifest["tools"][0]["intents"] = [{"pattern": pattern}]
+        manifest["tools"][0][key] = value
         dist.manifest.write_text(json.dumps(manifest))
         return dist
 
@@ -133,7 +135,6 @@ class TestASoundPlugin(PluginContract):
         self.path = (str(sound_folder),)
 
 
-REPEAT = '"""Repeat a text."""'
 GUARD = '"""Let every call pass."""'
 BREAKS: list[tuple[str, Callable[[Path], Dist]]] = [
     ("it_is_installed_as_one_plugin", lambda f: sound(f, name="pegboard-other")),
@@ -159,10 +160,10 @@ BREAKS: list[tuple[str, Callable[[Path], Dist]]] = [
     ("its_settings_fit_their_schema", configured("default=1, ", "")),
     ("every_setting_is_described", configured(', description="How large."', "")),
     ("a_wrong_setting_is_named", configured('extra="forbid"', 'extra="allow"')),
-    ("its_tools_are_described", changed(REPEAT, "")),
+    ("its_tools_are_described", edited_tool("description", "")),
     ("its_tools_are_described", changed('Arg("What to repeat.")', "Arg()")),
-    ("its_intents_can_be_read", edited_intent("repeat {text:nothing}")),
-    ("its_intents_can_be_read", edited_intent("repeat {other:quoted}")),
+    ("its_intents_can_be_read", edited_tool("intents", [{"pattern": "repeat {text:nothing}"}])),
+    ("its_intents_can_be_read", edited_tool("intents", [{"pattern": "repeat {other:quoted}"}])),
     ("its_chat_commands_are_its_own", changed('"echo"', '"status"')),
     ("its_chat_commands_are_its_own", edited("tools", [])),
     ("every_reference_resolves", edited("hooks", {"pegboard_event": ["tool_called"]})),

@@ -41,10 +41,6 @@ class TestASoundTool(Suite):
     pass
 
 
-async def silent(text: Annotated[str, Arg("What to repeat.")]) -> str:
-    return await sound(text)
-
-
 async def unexplained(text: str) -> str:
     """Repeat a text."""
     return await sound(text)
@@ -108,7 +104,6 @@ async def stubborn(text: Annotated[str, Arg("What to repeat.")]) -> str:
 
 
 BREAKS: list[tuple[str, Any]] = [
-    ("it_says_what_it_does", silent),
     ("it_says_what_it_does", unexplained),
     ("an_unknown_argument_is_refused", Open()),
     ("it_works", failing),

@@ -83,21 +83,24 @@ def _by_tool(session: Session, calls: Iterable[FatalCall], keys: dict[str, str])
             tuple(dict.fromkeys(keys[call.turn] for call in same if call.turn in keys)),
             len(same),
             max(call.at for call in same),
-            _fix(session.boot.get(same[0].plugin)),
+            _fix(session.boot.get(same[0].plugin), tool),
         )
         for tool, same in found.items()
     ]
     return sorted(tools, key=lambda tool: tool.at, reverse=True)
 
 
-def _fix(record: PluginRecord | None) -> str:
-    from pegboard.plugins.decision.mending import is_authored, mend_code
+def _fix(record: PluginRecord | None, tool: str) -> str:
+    from pegboard.plugins.decision.mending import is_authored, mend_tool
 
-    if record is None:
+    # where a tool of Pegboard's own was at work, the host was likelier killed than brought down
+    if record is None or record.first_party:
         return "pegboard logs"
+    fix = f"pegboard plugins disable {record.id}"
     if is_authored(record.found):
-        return mend_code(record.found)
-    return f"pegboard plugins disable {record.id}"
+        fix = mend_tool(record.found, tool.rpartition(":")[2])
+    # what ran need not be to blame: `kill -9`, a full memory or a power cut leave the same traces
+    return f"unless it was ended from outside: {fix}"
 
 
 def fatal_json(tools: Sequence[FatalTool]) -> list[dict[str, Any]]:

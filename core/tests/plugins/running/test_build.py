@@ -237,6 +237,11 @@ def test_what_is_wrong_is_said_by_the_parent(project, code, words):
             ": annotate it",
         ),
         (
+            "from pegboard import Plugin\nplugin = Plugin()\n\n@plugin.tool\ndef f(): ...",
+            4,
+            ': begin the function with a line such as `"""Report the weather of a city."""`',
+        ),
+        (
             "from pegboard import Plugin\nplugin = Plugin()\n\n@plugin.lifespan\ndef f(c): ...",
             4,
             ": async def lifespan",

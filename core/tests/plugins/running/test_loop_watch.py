@@ -69,6 +69,26 @@ async def test_a_loop_that_goes_round_is_left_alone():
     assert told == []
 
 
+async def test_a_loop_that_answers_as_soon_as_its_process_goes_on_is_left_alone(monkeypatch):
+    told, asked_again = [], threading.Event()
+
+    class Late(threading.Event):
+        waits = 0
+
+        def wait(self, timeout=None):
+            self.waits += 1
+            if self.waits > 1:
+                asked_again.set()
+            return self.waits > 1
+
+    monkeypatch.setattr("pegboard.plugins.running.loop_watch.asked", lambda loop: Late())
+    watch = LoopWatch(lambda: (), lambda *words: told.append(words), limit_s=0.01, every_s=0.01)
+    watch.begin()
+    assert await anyio.to_thread.run_sync(asked_again.wait, 20)
+    watch.end()
+    assert told == []
+
+
 HELD = """
 import sys, time
 import anyio

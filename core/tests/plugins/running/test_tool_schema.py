@@ -349,6 +349,18 @@ def misnamed(city: str) -> str:
     """
 
 
+def untold(x: int) -> int:
+    return x
+
+
+def only_arguments(x: int) -> int:
+    """
+    Args:
+        x: A number.
+    """
+    return x
+
+
 def generator(x: int):
     """Do it."""
     yield x
@@ -370,6 +382,8 @@ def generator(x: int):
         (no_schema, "tool no_schema, parameter x"),
         (bad_pattern, "tool bad_pattern: its parameters are no valid JSON Schema"),
         (misnamed, "tool misnamed: the docstring describes `cty`, which is no parameter"),
+        (untold, "tool untold: no docstring, so a model can't know what it is for"),
+        (only_arguments, "tool only_arguments: no docstring"),
         (generator, "tool generator: a tool returns its result once"),
     ],
 )
@@ -385,6 +399,7 @@ def test_refusals_help():
         (for_checkers, "not under TYPE_CHECKING"),
         (misnamed, "did you mean 'city'"),
         (bare, "`x: str`"),
+        (untold, '`"""Report the weather of a city."""`'),
     ]:
         with pytest.raises(BuildError) as caught:
             spec_of(function)

@@ -107,6 +107,11 @@ def _spec_of(name: str, tool: Any) -> ToolSpec:
     spec: ToolSpec = tool.spec
     with told_where(type(tool).__call__):
         check_tool_name(name)
+        if not spec.summary.strip():
+            raise BuildError(
+                f"tool {name}: its spec has no description, so a model can't know what it is for",
+                fix='give one: `ToolSpec(..., description="Report the weather of a city.")`',
+            )
         check_schema(name, spec.parameters)
     return spec
 

@@ -57,6 +57,11 @@ def build_spec(function: Callable[..., Any], facts: ToolFacts) -> ToolSpec:
         raise BuildError(f"tool {name}: a tool returns its result once; it can't `yield`")
     parameters = tool_parameters(function)
     described = parse_docstring(inspect.getdoc(function) or "")
+    if not described.text:
+        raise BuildError(
+            f"tool {name}: no docstring, so a model can't know what it is for",
+            fix='begin the function with a line such as `"""Report the weather of a city."""`',
+        )
     _check_described(name, described.arguments, parameters)
     schema = _schema_of(name, parameters)
     for parameter in parameters:

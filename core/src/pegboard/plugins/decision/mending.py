@@ -9,7 +9,13 @@ from typing import Final
 
 from pegboard.plugins.decision.failures import Failure
 from pegboard.plugins.discovery.origin import Origin, origin_of
-from pegboard.plugins.discovery.own_code import entry_file, is_own, own_folders, shown_file
+from pegboard.plugins.discovery.own_code import (
+    entry_file,
+    function_place,
+    is_own,
+    own_folders,
+    shown_file,
+)
 from pegboard.plugins.discovery.scan import FoundPlugin, normalized
 from pegboard.plugins.discovery.versions import read_requirement
 
@@ -51,6 +57,17 @@ def mend_code(found: FoundPlugin, traceback: str = "", *, again: str = "") -> st
     if origin.kind == "folder":
         return f"mend {_in_source(place, origin)}, then `{reinstall(found)}`"
     return f"mend {place}, then `{again or f'pegboard plugins check {found.id}'}`"
+
+
+def mend_tool(found: FoundPlugin, tool: str) -> str:
+    """Return what mends a tool of an author that ended its process: no traceback names its place.
+
+    Args:
+        found: The plugin.
+        tool: Short name of the tool, which is that of its function unless it was given another.
+    """
+    place = function_place(found, tool)
+    return mend_code(found, f'File "{place[0]}", line {place[1]}' if place else "")
 
 
 def crash_fix(found: FoundPlugin) -> str:

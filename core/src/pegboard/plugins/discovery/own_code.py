@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from pegboard.plugins.discovery.manifest_place import package_folder
@@ -11,7 +13,8 @@ from pegboard.plugins.discovery.origin import origin_of
 from pegboard.plugins.discovery.scan import FoundPlugin
 
 _SITES: Final = ("site-packages", "dist-packages")
-_CODE: Final = (".py", ".json", ".so", ".pyd")
+_CODE: Final = (".py", "plugin.json", ".so", ".pyd")
+"""How names end. Other data may be what a plugin writes itself: it would be tried at each start."""
 _MOST_FILES: Final = 2_000
 """A package with more is judged by the first so many."""
 
@@ -49,6 +52,24 @@ def entry_file(found: FoundPlugin) -> str:
         if os.path.isfile(file):  # noqa: PTH113
             return file
     return ""
+
+
+def function_place(found: FoundPlugin, name: str) -> tuple[str, int] | None:
+    """Return file and line of the one function of this name, or None when there is not just one.
+
+    Nothing is imported: the function may be what ends a process.
+    """
+    pattern = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(name)}\b", re.MULTILINE)
+    places: list[tuple[str, int]] = []
+    for file in islice(_files(_package(found)), _MOST_FILES):
+        try:
+            with open(file, encoding="utf-8") as opened:  # noqa: PTH123
+                text = opened.read() if file.endswith(".py") else ""
+        except (OSError, ValueError):
+            continue
+        lines = (text.count("\n", 0, begin.start()) + 1 for begin in pattern.finditer(text))
+        places.extend((file, line) for line in lines)
+    return places[0] if len(places) == 1 else None
 
 
 def shown_file(file: str) -> str:

@@ -63,7 +63,9 @@ class LoopWatch:
             answered = self._answered = asked(loop)
             if answered is None or self._ended.is_set():
                 return
-            if not answered.wait(self._limit_s) and not self._ended.is_set():
+            # where the whole process was stopped for a while, it answers as soon as that goes on
+            late = not (answered.wait(self._limit_s) or answered.wait(self._limit_s / 10))
+            if late and not self._ended.is_set():
                 self._tell(thread)
                 while not (answered.wait(self._every_s) or self._ended.is_set()):
                     pass  # once is enough
