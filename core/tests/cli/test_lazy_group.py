@@ -34,3 +34,24 @@ def test_a_misspelt_command_is_an_error_with_a_suggestion(group: LazyGroup):
     with pytest.raises(UsageError) as caught:
         group.unknown(ctx, f"{name}x")
     assert caught.value.fix == f"pegboard {name}"
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "meant"),
+    [
+        ("models", "usage", "pegboard usage"),
+        ("models", "doctor", "pegboard doctor"),
+        ("sessions", "status", "pegboard status"),
+        ("models", "lst", "pegboard models list"),
+        ("models", "usagee", "pegboard models --help"),
+    ],
+)
+def test_a_command_that_the_program_has_is_told(group: str, name: str, meant: str):
+    program = click.Context(root, info_name="pegboard")
+    command = root.get_command(program, group)
+    assert isinstance(command, LazyGroup)
+    with pytest.raises(UsageError) as caught:
+        command.unknown(click.Context(command, parent=program, info_name=group), name)
+    assert caught.value.fix == meant
+    elsewhere = " " not in meant.removeprefix("pegboard ")
+    assert caught.value.message.endswith(f" Did you mean: {meant}") is elsewhere

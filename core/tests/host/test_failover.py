@@ -14,8 +14,8 @@ from pegboard.contracts.context import RunSpec
 from pegboard.contracts.errors import PluginError
 from pegboard.contracts.message import InboundMessage, OutboundMessage
 from pegboard.contracts.stream import Noticed, StreamEvent, TextRestarted
-from pegboard.host.asks import Asks, read_fallback
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.model_choice import ModelChoice, read_fallback
+from pegboard.host.turn_options import TurnOptions
 from pegboard.testing import HostFactory, ScriptedModel
 from pegboard.testing.model import Call, Cut, Fail
 
@@ -121,29 +121,33 @@ async def test_an_agent_with_a_provider_of_its_own_has_only_its_own_fallbacks(ho
     config = {**chain("two"), **own}
     async with host(inline=models, config=config) as world:
         agents, route = world.host._parts.agents, world.host._parts.models.route
-        private = await route(*agents.get("private").asks)
+        private = await route(*agents.get("private").model_choice)
         assert [hop.name for hop in private.hops] == ["one"]
-        assert [hop.name for hop in (await route(*agents.get("open").asks)).hops] == [
+        assert [hop.name for hop in (await route(*agents.get("open").model_choice)).hops] == [
             "one",
             "three",
         ]
-        assert [hop.name for hop in (await route(*agents.get("main").asks)).hops] == ["one", "two"]
+        assert [hop.name for hop in (await route(*agents.get("main").model_choice)).hops] == [
+            "one",
+            "two",
+        ]
 
 
 @pytest.mark.parametrize(
-    ("own", "outer", "asks"),
+    ("own", "outer", "model_choice"),
     [
-        (Asks(), Asks("a", "m", ("b",)), Asks("a", "m", ("b",))),
-        (Asks("c"), Asks("a", "m", ("b",)), Asks("c")),
-        (Asks("", "n"), Asks("a", "m", ("b",)), Asks("a", "n")),
-        (Asks("", "", ("d",)), Asks("a", "m", ("b",)), Asks("a", "m", ("d",))),
-        (Asks("", "", ("d",)), Asks("a", "m", ()), Asks("a", "m", ())),  # it was asked for alone
+        (ModelChoice(), ModelChoice("a", "m", ("b",)), ModelChoice("a", "m", ("b",))),
+        (ModelChoice("c"), ModelChoice("a", "m", ("b",)), ModelChoice("c")),
+        (ModelChoice("", "n"), ModelChoice("a", "m", ("b",)), ModelChoice("a", "n")),
+        (ModelChoice("", "", ("d",)), ModelChoice("a", "m", ("b",)), ModelChoice("a", "m", ("d",))),
+        # it was asked for alone
+        (ModelChoice("", "", ("d",)), ModelChoice("a", "m", ()), ModelChoice("a", "m", ())),
     ],
 )
 def test_a_worker_asks_as_its_run_does_where_its_agent_says_nothing(
-    own: Asks, outer: Asks, asks: Asks
+    own: ModelChoice, outer: ModelChoice, model_choice: ModelChoice
 ):
-    assert own.within(outer) == asks
+    assert own.within(outer) == model_choice
 
 
 @pytest.mark.parametrize(
@@ -156,12 +160,12 @@ def test_a_fallback_names_a_provider_and_may_name_a_model(text: str, read: tuple
 
 def test_what_a_turn_asks_for_is_kept_with_its_message():
     message = InboundMessage(channel="c", chat="1", sender="me", text="hello")
-    wishes = TurnWishes.of_options(Path("/w"), {"agent.model": "m", "agent.effort": "high"})
+    turn_options = TurnOptions.of_options(Path("/w"), {"agent.model": "m", "agent.effort": "high"})
     kept = {"_folder": "/w", "_model": "m", "_effort": "high"}
-    assert wishes.marked(message).metadata == kept
+    assert turn_options.marked(message).metadata == kept
     # options that name fallbacks too say what the settings are, not what is asked alone
     chained = {"agent.provider": "one", "agent.fallbacks": ["two"]}
-    assert TurnWishes.of_options(Path("/w"), chained) == TurnWishes(folder=Path("/w"))
+    assert TurnOptions.of_options(Path("/w"), chained) == TurnOptions(folder=Path("/w"))
 
 
 async def test_what_a_turn_names_is_asked_alone(host: HostFactory):

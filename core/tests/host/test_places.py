@@ -12,7 +12,7 @@ from pegboard import InboundMessage, Plugin, SandboxInfo, SandboxSpec, ToolConte
 from pegboard.config.trust import FolderTrust
 from pegboard.contracts.errors import ConfigError
 from pegboard.host import places
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.turn_options import TurnOptions
 from pegboard.sandboxes.missing import MissingSandbox
 from pegboard.testing import Call, HostFactory, ScriptedModel
 from pegboard.testing.model import Fail
@@ -71,10 +71,13 @@ def settings(folder: Path, text: str) -> None:
     (folder / ".pegboard" / "config.toml").write_text(text, encoding="utf-8")
 
 
-async def ask(world: Any, folder: Path | None, text: str = "hello", **wishes: str) -> Any:
+async def ask(world: Any, folder: Path | None, text: str = "hello", **turn_options: str) -> Any:
     message = InboundMessage(channel="test", chat=str(folder), sender="me", text=text)
     return await world.host.submit(
-        message, world.desk, wishes=TurnWishes(folder=folder, **wishes), emit=world.recorder
+        message,
+        world.desk,
+        turn_options=TurnOptions(folder=folder, **turn_options),
+        emit=world.recorder,
     )
 
 
@@ -244,7 +247,7 @@ async def test_a_worker_works_where_its_turn_does(
 
 def test_wishes_are_kept_with_the_message_and_nobody_else_can_set_them() -> None:
     message = InboundMessage(channel="c", chat="1", sender="me", text="x", metadata={"a": "b"})
-    marked = TurnWishes(folder=Path("/x"), model="m").marked(message)
+    marked = TurnOptions(folder=Path("/x"), model="m").marked(message)
     assert marked.metadata == {"a": "b", "_folder": "/x", "_model": "m"}
-    assert TurnWishes().marked(message) is message
+    assert TurnOptions().marked(message) is message
     assert replace(marked, metadata={}) == replace(message, metadata={})

@@ -14,6 +14,7 @@ import pytest
 from pegboard import ChannelInfo, Delivery, InboundMessage, Plugin, ToolContext, ToolResult
 from pegboard.contracts.caller import Caller
 from pegboard.host import Host
+from pegboard.host.own_host import OwnHost
 from pegboard.plugins.decision.chat_commands import OWN
 from pegboard.testing import HostFactory, HostUnderTest, ScriptedModel
 from pegboard.tools.fence import fenced
@@ -92,6 +93,19 @@ async def test_it_comes_and_goes_with_its_package(installation, monkeypatch) -> 
         await host.rescan()
         assert await says(host, "/warm Rome") == "I know no such word."
     assert len(model.requests) == 2
+
+
+async def test_a_command_line_learns_those_that_a_person_may_use(installation) -> None:
+    code = CODE.replace("effects=[]", 'effects=["state_write"]')
+    installation.install("weather", code=code)
+    async with installation.host() as host:
+        own = OwnHost(host)
+        names = await own.command_names(own.local_caller())
+        assert {"help", "new", "background", "warm"} <= set(names)
+        assert "exit" not in names, "it is the terminal's own"
+        guest = await own.command_names(own.local_caller(as_guest=True))
+        assert "help" in guest
+        assert not {"new", "background", "warm"} & set(guest)
 
 
 async def test_a_disabled_plugin_has_none(installation) -> None:

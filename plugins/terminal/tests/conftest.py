@@ -33,6 +33,9 @@ async def echo(text: str) -> str:
     return text
 
 
+plugin.chat_command("whisper", tool="echo", argument="text")
+
+
 @plugin.tool(effects={"read"})
 async def slow(ctx: ToolContext, seconds: float = 30.0) -> str:
     """Take a while."""

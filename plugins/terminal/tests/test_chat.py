@@ -102,6 +102,25 @@ def test_tab_completes_the_name_of_a_tool(pegboard) -> None:
 
 
 @pytest.mark.both_ways
+def test_tab_completes_what_help_lists_and_the_word_that_ends_the_talk(pegboard) -> None:
+    with pegboard.on_terminal("chat") as child:
+        for typed, rest, answer in (
+            ("/whi", "sper", r"\x1b\[\?2004lhush\r\n"),  # brought by a plugin
+            ("/backg", "round", "Write /background TEXT"),
+        ):
+            ready(child)
+            child.send(f"{typed}\t")
+            child.expect(rest)
+            child.send(" hush\r" if rest == "sper" else "\r")
+            child.expect(answer)
+        ready(child)
+        child.send("/exi\t")
+        child.expect("t")
+        child.send("\r")
+        child.expect(pexpect.EOF)
+
+
+@pytest.mark.both_ways
 def test_a_person_is_asked_before_a_careful_call(pegboard) -> None:
     for answer, expected in (("y", "it ran"), ("", "failed")):
         # each a talk of its own: within one an answer counts for a minute
@@ -142,6 +161,14 @@ def test_the_lines_of_a_pipe_are_messages(pegboard) -> None:
     assert "it ran" not in done.stdout
     assert re.search("echo.*Return a text unchanged", done.stdout)
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.both_ways
+def test_a_misspelt_command_is_told_the_one_that_was_meant(pegboard) -> None:
+    done = pegboard.run("chat", stdin="/whispr text=a\n/echo text=b\n/nosuch\n")
+    assert "no tool /whispr. Did you mean: /whisper" in done.stderr
+    assert done.stderr.count("There is no command") == 2
+    assert "no tool /nosuch. /help lists" in done.stderr
 
 
 @pytest.mark.parametrize("word", ["/exit", " /quit "])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pegboard_terminal.safe_text import fit, harmless, one_line
-from pegboard_terminal.wording import call_line, duration, error_lines
+from pegboard_terminal.wording import call_line, duration, error_lines, unknown_word
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,26 @@ def test_an_error_has_its_fix_below_it() -> None:
         "  Fix: mend it",
     ]
     assert error_lines({"code": "odd"}) == ["Error: odd"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/plam", "There is no command and no tool /plam. Did you mean: /plan"),
+        (
+            " /file_raed path=x",
+            "There is no command and no tool /file_raed. Did you mean: /file_read",
+        ),
+        (
+            "/nosuch",
+            "There is no command and no tool /nosuch. /help lists the commands, /tools the tools.",
+        ),
+        ("/plan", ""),  # it is one that this turn could not find, and not misspelt
+        ("/other", ""),  # whoever answered took it for something else
+        ("see /plam", ""),
+        ("/plam/x", ""),
+    ],
+)
+def test_a_misspelt_word_is_told_what_is_near(text: str, said: str) -> None:
+    not_found = {"plam", "file_raed", "nosuch", "plan"}
+    assert unknown_word(text, not_found, ("help", "plan", "file_read")) == said

@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
         return name, command, args[1:]
 
     def unknown(self, ctx: click.Context, name: str, others: Iterable[str] = ()) -> NoReturn:
-        """Refuse a command that does not exist.
+        """Refuse a command that does not exist; one that the program has by that name is told.
 
         Args:
             ctx: The context of this group.
@@ -67,8 +67,11 @@ class LazyGroup(click.Group):
         Raises:
             UsageError: Always.
         """
+        path, program = ctx.command_path, ctx.find_root()
         near = nearest(name, (*self.lazy, *others))
-        path = ctx.command_path
+        if program is not ctx and name in _commands_of(program):
+            meant = f"{program.command_path} {name}"
+            raise UsageError(f"{path} has no command {name!r}. Did you mean: {meant}", fix=meant)
         raise UsageError(
             f"{path} has no command {name!r}.",
             fix=f"{path} {near}" if near else f"{path} --help",
@@ -78,3 +81,7 @@ class LazyGroup(click.Group):
         """Write the section of commands into the help, importing none of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in self.lazy.items()])
+
+
+def _commands_of(ctx: click.Context) -> list[str]:
+    return ctx.command.list_commands(ctx) if isinstance(ctx.command, click.Group) else []

@@ -31,7 +31,7 @@ async def connected(session: Session, client: ControlClient, folder: Path) -> Co
         UsageError: When an option can't count there.
     """
     from pegboard.host.control.remote import RemoteHost
-    from pegboard.host.wishes import TurnWishes
+    from pegboard.host.turn_options import TurnOptions
 
     pid = client.greeting.get("pid")
     for key in session.overrides:
@@ -49,8 +49,8 @@ async def connected(session: Session, client: ControlClient, folder: Path) -> Co
         )
     for message, fix in (await client.call("broken"))["lines"]:
         tell(session.output, message, fix, title="Warning")
-    wishes = {name: str(session.overrides.get(key, "")) for key, name in _OF_A_TURN.items()}
-    return RemoteHost(client, session.paths, TurnWishes(folder=folder, **wishes))
+    turn_options = {name: str(session.overrides.get(key, "")) for key, name in _OF_A_TURN.items()}
+    return RemoteHost(client, session.paths, TurnOptions(folder=folder, **turn_options))
 
 
 def _rule() -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pegboard.cli.output import Output
     from pegboard.contracts.tool import RegisteredTool
     from pegboard.contracts.verdict import Verdict
-    from pegboard.host.supposed import Question, Supposed
+    from pegboard.host.supposed_caller import Question, SupposedCaller
     from pegboard.policy.explain import Step
     from pegboard.policy.rule_match import Call
 
@@ -37,7 +37,7 @@ _ONE_CALL: Final = (
 
 class _Answer(NamedTuple):
     tool: RegisteredTool
-    supposed: Supposed
+    supposed: SupposedCaller
     verdict: Verdict
     steps: list[Step]
     missing: str | None
@@ -61,7 +61,7 @@ def command(session: Session, tool: str, arguments: tuple[str, ...], question: Q
     """
 
     async def ask() -> _Answer:
-        from pegboard.host.supposed import one_call, suppose
+        from pegboard.host.supposed_caller import one_call, suppose
         from pegboard.policy.explain import depends_on_arguments, looked_at
 
         async with session.open_host() as host:

@@ -55,6 +55,14 @@ class CommandHost(Protocol):
         """Return the names of all tools, as models use them."""
         ...
 
+    async def command_names(self, caller: Caller) -> Sequence[str]:
+        """Return the chat commands that a person may use, in the order of `/help`.
+
+        Args:
+            caller: The person.
+        """
+        ...
+
     async def tool(self, name: str) -> ToolFacts:
         """Return a tool by any of its names.
 

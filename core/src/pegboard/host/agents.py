@@ -11,7 +11,7 @@ from pegboard.config.load import Config
 from pegboard.config.nearest import did_you_mean
 from pegboard.contracts.caller import RunProfile, ToolFilter
 from pegboard.contracts.errors import UsageError
-from pegboard.host.asks import Asks, names
+from pegboard.host.model_choice import ModelChoice, names
 from pegboard.policy.agents import AgentPolicies, AgentPolicy
 from pegboard.policy.profiles import resolve
 from pegboard.policy.senders import normalized, sender_id
@@ -59,9 +59,9 @@ class Agent:
     delegates: tuple[str, ...] = ()
 
     @property
-    def asks(self) -> Asks:
+    def model_choice(self) -> ModelChoice:
         """Whom it asks."""
-        return Asks(self.provider, self.model, self.fallbacks)
+        return ModelChoice(self.provider, self.model, self.fallbacks)
 
 
 class Agents:

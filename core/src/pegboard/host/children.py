@@ -24,8 +24,8 @@ from pegboard.contracts.provider import ChatRequest
 from pegboard.contracts.storage import Owner
 from pegboard.contracts.stream import StreamEvent
 from pegboard.host.agents import Agent
-from pegboard.host.asks import Asks
 from pegboard.host.child_table import Child
+from pegboard.host.model_choice import ModelChoice
 from pegboard.host.places import Place
 from pegboard.plugins.building.isolation import one_line
 from pegboard.policy.capabilities import SPAWN, require_capability
@@ -60,7 +60,7 @@ class ChildRuns:
         epoch: How often that conversation was begun anew.
         filter: What that run leaves out beside the operator's own filter.
         place: The folder it works in; its children work in the same.
-        asks: Whom it asks; so do children for which nothing else is said.
+        model_choice: Whom it asks; so do children for which nothing else is said.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ChildRuns:
         epoch: int,
         filter: ToolFilter,
         place: Place,
-        asks: Asks,
+        model_choice: ModelChoice,
     ) -> None:
         self._spaces = spaces
         self._caller = caller
@@ -82,7 +82,7 @@ class ChildRuns:
         self._epoch = epoch
         self._filter = filter
         self._place = place
-        self._asks = asks
+        self._model_choice = model_choice
         self._over = ""
 
     @property
@@ -165,13 +165,13 @@ class ChildRuns:
         return replace(agents.get(self._caller.agent), prompt="", timeout_s=None)
 
     async def _route(self, spec: RunSpec, agent: Agent) -> Route:
-        asks = agent.asks.within(self._asks)
+        model_choice = agent.model_choice.within(self._model_choice)
         if spec.provider:
             # a model belongs to its provider: another provider does not know the agent's
-            asks = Asks(spec.provider, spec.model)
+            model_choice = ModelChoice(spec.provider, spec.model)
         elif spec.model:
-            asks = Asks(asks.provider, spec.model)
-        return await self._spaces.models.route(*asks)
+            model_choice = ModelChoice(model_choice.provider, spec.model)
+        return await self._spaces.models.route(*model_choice)
 
     def _narrowed(self, spec: RunSpec, agent: Agent) -> Caller:
         # one spelling of each name: two lists have in common what is spelled alike

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pegboard.host.asking import Asking
+from pegboard.host.approval_parts import ApprovalParts
+from pegboard.host.conversation_parts import ConversationParts
 from pegboard.host.description import Description
-from pegboard.host.keeping import Keeping
 from pegboard.host.parts import HostParts
 from pegboard.host.ultra import UltraCommand
 from pegboard.policy.decide import decide
@@ -13,12 +13,15 @@ from pegboard.turns.own_commands import own_commands
 
 
 def host_commands(
-    parts: HostParts, description: Description, keeping: Keeping, asking: Asking
+    parts: HostParts,
+    description: Description,
+    conversations: ConversationParts,
+    approvals: ApprovalParts,
 ) -> ChatCommands:
     """Return the host's own commands, which are there whatever plugins are installed."""
     ultra = UltraCommand(
         tools=parts.registry.list_all,
         judge=lambda caller, tool: decide(parts.dispatcher.policy, caller, tool),
     )
-    confirmations = asking.confirmations.commands()
-    return ChatCommands([*own_commands(description), ultra, keeping.compact, *confirmations])
+    confirmations = approvals.confirmations.commands()
+    return ChatCommands([*own_commands(description), ultra, conversations.compact, *confirmations])

@@ -30,20 +30,20 @@ from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.turn import Receipt, TurnRef
 from pegboard.contracts.verdict import Verdict
 from pegboard.conversations.key import ConversationKey
-from pegboard.host.asking import Asking
+from pegboard.host.approval_parts import ApprovalParts
 from pegboard.host.commands import host_commands
+from pegboard.host.conversation_parts import ConversationParts
 from pegboard.host.description import Description
 from pegboard.host.fatal_call_notes import FatalCallNotes
 from pegboard.host.inbox import ChannelInbox
 from pegboard.host.ingress import IGNORED, local_caller
 from pegboard.host.instances import Instances
-from pegboard.host.keeping import Keeping
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.host.provision import TurnProvision
 from pegboard.host.real_calls import real_calls
 from pegboard.host.tool_commands import tool_commands
-from pegboard.host.wishes import NO_WISHES, TurnWishes
+from pegboard.host.turn_options import NO_TURN_OPTIONS, TurnOptions
 from pegboard.plugins.decision.boot import boot, require
 from pegboard.plugins.decision.rescan import Changes, rescan
 from pegboard.plugins.decision.state import PluginRecord
@@ -94,11 +94,11 @@ class Host:
         self._rescanning = anyio.Lock()
         self.rescanned: Callable[[], Awaitable[None]] | None = None
         """Told after each rescan."""
-        self._own_wishes = TurnWishes.of_options(self.workspace, options.overrides)
-        keeping = Keeping(options, parts)
-        self.sessions = keeping.sessions
-        self.tidying = keeping.tidying
-        asking = self._asking = Asking(options, parts)
+        self._own_turn_options = TurnOptions.of_options(self.workspace, options.overrides)
+        conversations = ConversationParts(options, parts)
+        self.sessions = conversations.sessions
+        self.pruner = conversations.pruner
+        approvals = self._approvals = ApprovalParts(options, parts)
         provision = TurnProvision(parts, options.clock)
         services = TurnServices(
             store=parts.store,
@@ -108,16 +108,16 @@ class Host:
             journal=provision.journal,
             hooks=parts.hooks,
             clock=options.clock,
-            history=keeping.history,
-            compactor=keeping.compactor,
-            approver=asking.desk.approver,
+            history=conversations.history,
+            compactor=conversations.compactor,
+            approver=approvals.desk.approver,
             leased=provision.leased,
             limits=parts.limits,
             redact=parts.redactor,
             news=parts.news,
             died=FatalCallNotes(self.config.paths.state, options.clock, parts.boot.get).note,
         )
-        self.commands = host_commands(parts, self.description, keeping, asking)
+        self.commands = host_commands(parts, self.description, conversations, approvals)
         self.turns = TurnRunner(
             services,
             parts.channels,
@@ -174,7 +174,7 @@ class Host:
 
         Turns that run have their time to end; the others are handed on to the next host.
         """
-        self.tidying.stop()
+        self.pruner.stop()
         await self.drain(self.options.grace_s)
         if self._started:
             with anyio.move_on_after(GOODBYE_S):  # what must be closed shall have its time too
@@ -216,7 +216,7 @@ class Host:
         *,
         emit: Emit | None = None,
         caller: Caller | None = None,
-        wishes: TurnWishes | None = None,
+        turn_options: TurnOptions | None = None,
     ) -> TurnOutcome:
         """Run the turn that answers a message; the reply goes to the channel.
 
@@ -227,8 +227,8 @@ class Host:
             channel: Where it came from and the reply goes.
             emit: Takes the turn's events, beside the channel's own `stream`.
             caller: The sender's identity, where the surface knows better than the channel.
-            wishes: What the person at this machine wants for this turn; None = what the options
-                that this host was opened with say, when it comes from them.
+            turn_options: What the person at this machine wants for this turn; None = what the
+                options that this host was opened with say, when it comes from them.
 
         Raises:
             StoreError: When the message can't be kept; it gets no turn then.
@@ -238,9 +238,9 @@ class Host:
             await self._rejected(who, refused)
         if refused or await self._parts.limits.turned_away(who, taken, channel):
             return IGNORED
-        if wishes is None:
-            wishes = self._own_wishes if channel.info.local else NO_WISHES
-        taken = wishes.marked(taken)
+        if turn_options is None:
+            turn_options = self._own_turn_options if channel.info.local else NO_TURN_OPTIONS
+        taken = turn_options.marked(taken)
         async with self._parts.delivery.lent(ConversationKey.of(taken, who.agent), channel):
             return await self.turns.run(taken, channel=channel, caller=who, emit=emit)
 
@@ -394,7 +394,7 @@ class Host:
 
     def take_config(self, config: Config) -> None:
         """Go by other settings from now on, as far as they are read when they are needed."""
-        self.config = self._asking.changes.config = config
+        self.config = self._approvals.changes.config = config
 
     async def _take(self) -> None:
         """Take over what the plugins bring that are usable now."""

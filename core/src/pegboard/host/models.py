@@ -9,8 +9,8 @@ from pegboard.config.load import Config
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.errors import NoProviderError, PegboardError
 from pegboard.contracts.provider import Notice
-from pegboard.host.asks import names, read_fallback
 from pegboard.host.instances import Instances
+from pegboard.host.model_choice import names, read_fallback
 from pegboard.providers.choice import Standing, announcement, chosen, standings
 from pegboard.providers.cooldown import Cooldowns
 from pegboard.providers.hop import Correct

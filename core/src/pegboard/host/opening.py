@@ -51,7 +51,7 @@ async def open_host(options: HostOptions | None = None) -> AsyncIterator[Host]:
         if options.resident:
             await _own(parts.database)  # before anything of a plugin runs: it may be taken
         # the plugins end last but one: what they leave for later is kept
-        async with parts.news, parts.activator, _opened(parts), host.tidying, parts.delivery:
+        async with parts.news, parts.activator, _opened(parts), host.pruner, parts.delivery:
             try:
                 await host.start()
                 if options.resident:

@@ -54,6 +54,10 @@ class OwnHost:
         """Return the names of all tools."""
         return [tool.wire_name for tool in self.host.registry.list_all()]
 
+    async def command_names(self, caller: Caller) -> Sequence[str]:
+        """Return the chat commands that a person may use."""
+        return [command.name for command in self.host.commands.of(caller)]
+
     async def tool(self, name: str) -> ToolFacts:
         """Return a tool by any of its names."""
         return _facts(self.host.tool(name))

@@ -12,10 +12,10 @@ from pegboard.contracts.archive import Scope
 from pegboard.contracts.caller import Caller
 from pegboard.contracts.clock import Clock
 from pegboard.contracts.turn import Begun
-from pegboard.host.asks import Asks
+from pegboard.host.model_choice import ModelChoice
 from pegboard.host.parts import HostParts
 from pegboard.host.places import Place
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.turn_options import TurnOptions
 from pegboard.tools.run_scope import RunScope
 from pegboard.turns.journal import TurnJournal
 from pegboard.turns.person_call import CallParts
@@ -48,23 +48,23 @@ class TurnProvision:
             PegboardError: When there is no provider, or a plugin that it needs is broken.
         """
         spaces, caller = self._parts.spaces, turn.caller
-        wishes = TurnWishes.of(turn)
-        place = await spaces.workspace.at(wishes.folder, run=turn.id)
+        turn_options = TurnOptions.of(turn)
+        place = await spaces.workspace.at(turn_options.folder, run=turn.id)
         agents = place.agents
         agent = agents.get(caller.agent)
-        asks = agent.asks
-        if not (asks.provider or asks.model):
-            asks = wishes.asks(place, asks)
-        scope = await self._scope(turn, place, asks)
+        model_choice = agent.model_choice
+        if not (model_choice.provider or model_choice.model):
+            model_choice = turn_options.model_choice(place, model_choice)
+        scope = await self._scope(turn, place, model_choice)
         offered = self._parts.dispatcher.offered(caller, scope)
         return TurnParts(
-            route=await self._parts.models.route(*asks),
+            route=await self._parts.models.route(*model_choice),
             prompt=place.prompts.base(agent.id, caller.run_profile),
             dispatch_step=spaces.dispatch_step(scope, caller),
             declare=spaces.declare(scope, caller),
             deferred=self._parts.deferral.declared(offered).deferred,
             max_steps=agent.max_steps or place.config.get("agent.max_steps", 100),
-            effort=wishes.effort or agent.effort or place.config.get("agent.effort"),
+            effort=turn_options.effort or agent.effort or place.config.get("agent.effort"),
             timeout_s=agent.timeout_s,
             heir=lambda name: agents.heir(agent.id, name).id,
             digests=spaces.digests(scope, caller),
@@ -79,14 +79,16 @@ class TurnProvision:
             PegboardError: When a plugin that it needs is broken.
         """
         spaces = self._parts.spaces
-        place = await spaces.workspace.at(TurnWishes.of(turn).folder, run=turn.id)
+        place = await spaces.workspace.at(TurnOptions.of(turn).folder, run=turn.id)
         scope = await self._scope(turn, place)
         return _OneCall(
             dispatch_step=spaces.dispatch_step(scope, turn.caller),
             close=partial(spaces.close, scope),
         )
 
-    async def _scope(self, turn: Turn, place: Place, asks: Asks | None = None) -> RunScope:
+    async def _scope(
+        self, turn: Turn, place: Place, model_choice: ModelChoice | None = None
+    ) -> RunScope:
         return await self._parts.spaces.scope(
             turn.caller,
             run=turn.id,
@@ -99,7 +101,7 @@ class TurnProvision:
             kept=None if turn.journal is None else turn.journal.kept,
             filter=place.filter,
             place=place,
-            asks=asks,
+            model_choice=model_choice,
         )
 
     async def _epoch(self, turn: Turn) -> int:

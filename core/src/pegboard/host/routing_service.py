@@ -12,7 +12,7 @@ from pegboard.contracts.errors import PluginError, UsageError
 from pegboard.contracts.result import ChangeConfig
 from pegboard.contracts.routing import ModelChoice, RouteInfo
 from pegboard.host.agents import Agents
-from pegboard.host.asks import read_fallback
+from pegboard.host.model_choice import read_fallback
 from pegboard.host.models import Models
 from pegboard.providers.retry import span
 from pegboard.tools.current_call import current_call
@@ -43,7 +43,7 @@ class RoutingService:
     async def view(self) -> RouteInfo:
         """Return whom the caller's agent asks."""
         agent = self._agents.get(_agent())
-        route = await self._models.route(*agent.asks)
+        route = await self._models.route(*agent.model_choice)
         chain = tuple(
             ModelChoice(provider=hop.name, model=hop.model, rests=self._rests(hop.name, hop.model))
             for hop in route.hops

@@ -22,10 +22,10 @@ from pegboard.contracts.message import Message
 from pegboard.contracts.provider import ModelAnswer, ToolDeclaration
 from pegboard.contracts.storage import Owner
 from pegboard.host.agents import Agents
-from pegboard.host.asks import AS_CONFIGURED, Asks
 from pegboard.host.child_table import ChildTable
 from pegboard.host.children import ChildRuns
 from pegboard.host.kept_before import KeptBefore
+from pegboard.host.model_choice import AS_CONFIGURED, ModelChoice
 from pegboard.host.models import Models
 from pegboard.host.places import Place, Places
 from pegboard.policy.lease import LeaseTable
@@ -118,7 +118,7 @@ class RunSpaces:
         journal: Journal | None = None,
         kept: KeptResults | None = None,
         place: Place | None = None,
-        asks: Asks | None = None,
+        model_choice: ModelChoice | None = None,
         owner: Owner | None = None,
     ) -> RunScope:
         """Return the scope of a run's calls.
@@ -137,13 +137,13 @@ class RunSpaces:
             journal: Record of calls.
             kept: Full texts of results that were cut; None = none yet.
             place: The folder it works in; None = the host's own.
-            asks: Whom it asks; None = as the caller's agent does.
+            model_choice: Whom it asks; None = as the caller's agent does.
             owner: Whose it is what its calls keep; None = that of its own turn.
         """
         place = self.workspace.own if place is None else place
         agent = self.agents.known(caller.agent)
-        if asks is None:
-            asks = AS_CONFIGURED if agent is None else agent.asks
+        if model_choice is None:
+            model_choice = AS_CONFIGURED if agent is None else agent.model_choice
         kept = KeptResults() if kept is None else kept
         # what a guest may read of a chat that others write in as well is what its history shows
         if self._archive is not None and conversation and caller.trust == "operator":
@@ -159,7 +159,7 @@ class RunSpaces:
             model=model
             or _LazyModel(
                 self.models,
-                asks,
+                model_choice,
                 self._counted(caller, run, conversation),
                 self._admitted(caller, run, conversation),
             ),
@@ -171,7 +171,7 @@ class RunSpaces:
                 epoch=epoch,
                 filter=filter,
                 place=place,
-                asks=asks,
+                model_choice=model_choice,
             ),
             reply=reply if caller.live_reply else None,
             emit=emit,
@@ -269,19 +269,19 @@ class _LazyModel:
     def __init__(
         self,
         models: Models,
-        asks: Asks,
+        model_choice: ModelChoice,
         on_attempt: OnAttempt | None,
         admit: Admit | None,
     ) -> None:
         self._models = models
         self._admit = admit
         self._on_attempt = on_attempt
-        self._asks = asks
+        self._model_choice = model_choice
 
     async def complete(
         self, prompt: str | Sequence[Message], *, max_output: int | None = None
     ) -> ModelAnswer:
         """Ask the model once, without tools."""
-        route = await self._models.route(*self._asks)
+        route = await self._models.route(*self._model_choice)
         model = RouteModel(route, on_attempt=self._on_attempt, admit=self._admit)
         return await model.complete(prompt, max_output=max_output)

@@ -72,7 +72,7 @@ async def settled(
     except PegboardError as error:
         return Outcome(raised(call.tool, error).result, Words.HOST)
     request = call.request
-    await dispatcher.asking.record(
+    await dispatcher.questions.record(
         request, call.tool, "control_plane", CONTROL_PLANE, outcome="allow"
     )
     await request.run.renew()
@@ -106,4 +106,4 @@ async def _asked(
         call.tool.canonical,
         arguments,
     )
-    return await dispatcher.asking.asked(call, asked)
+    return await dispatcher.questions.asked(call, asked)

@@ -22,8 +22,8 @@ from pegboard.policy.derive import call_effects
 from pegboard.policy.snapshot import OPEN_POLICY, PolicySnapshot
 from pegboard.tools import refusals
 from pegboard.tools.access import call_access, followed
+from pegboard.tools.approval_questions import ApprovalQuestions
 from pegboard.tools.arguments import Arguments, Checked
-from pegboard.tools.asking import Asking
 from pegboard.tools.call_context import unavailable_reason
 from pegboard.tools.config_change import ConfigChanges
 from pegboard.tools.execute import execute
@@ -63,7 +63,7 @@ class Dispatcher:
         refused: Callable[[RegisteredTool, str], Awaitable[None]] | None = None,
     ) -> None:
         self.registry = registry
-        self.asking = Asking(audit, redact)
+        self.questions = ApprovalQuestions(audit, redact)
         self._redact = redact
         self.hooks: Hooks = hooks or NoHooks()
         self.policy = policy
@@ -120,14 +120,14 @@ class Dispatcher:
             return result
         recorded = result.details.get("rule") == DENIAL_BREAKER  # as the refusal of this call
         if not recorded:
-            await self.asking.record(request, None, "deny", DENIAL_BREAKER)
+            await self.questions.record(request, None, "deny", DENIAL_BREAKER)
         return replace(result, control=Terminate(DENIAL_BREAKER))
 
     async def _unfound(self, request: CallRequest, call: Unfound) -> ToolResult:
         if request.run.trace is not None:
             request.run.trace("find", name=request.name, found=False)
         if call.tool is not None:
-            await self.asking.record(request, call.tool, "deny", call.rule, disclosed=False)
+            await self.questions.record(request, call.tool, "deny", call.rule, disclosed=False)
         return call.result
 
     def find(self, request: CallRequest) -> FoundCall | ToolResult:
@@ -296,15 +296,17 @@ class Dispatcher:
         """Refuse a call, or ask guards and a person about it; None lets it pass."""
         request, tool = call.request, call.tool
         if verdict.outcome is Outcome.DENY:
-            await self.asking.record(request, tool, "deny", verdict.rule)
+            await self.questions.record(request, tool, "deny", verdict.rule)
             return refusals.denied(verdict, call)
         answer = await self._guarded(call, arguments) if guarded else None
         if isinstance(answer, Deny):
-            await self.asking.record(request, tool, "deny", refusals.guard_rule(answer))
+            await self.questions.record(request, tool, "deny", refusals.guard_rule(answer))
             return refusals.denied_by_guard(answer)
         if verdict.ask is None and answer is None:
             return None
-        return await self.asking.asked(call, self.asking.question(tool, arguments, verdict, answer))
+        return await self.questions.asked(
+            call, self.questions.question(tool, arguments, verdict, answer)
+        )
 
     async def _guarded(self, call: FoundCall, arguments: Mapping[str, Any]) -> Ask | Deny | None:
         event = ToolGuardEvent(

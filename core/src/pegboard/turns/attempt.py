@@ -139,7 +139,11 @@ class Attempt:
             return
         key = run.turn.conversation
         made = await services.compactor.after(
-            key, run.route, run.telling.tell_later, on_attempt=run.observe_attempt, admit=run.admit
+            key,
+            run.route,
+            run.announcer.tell_later,
+            on_attempt=run.observe_attempt,
+            admit=run.admit,
         )
         if made:
             services.history.forget(key)
@@ -193,7 +197,7 @@ class Attempt:
             return conclusion, ()
         run, record, store = self._run, self._record, self._services.store
         try:
-            message = await run.telling.outgoing(conclusion.text)
+            message = await run.announcer.outgoing(conclusion.text)
         except Exception:
             conclusion = run.crashed()
             message = run.turn.reply.message(conclusion.text)
@@ -298,7 +302,7 @@ class Attempt:
             if dropped:
                 text = "Older parts of this conversation were dropped to stay within its limit."
                 await self._run.turn.emit(Noticed(code="history_trimmed", text=text))
-            await self._run.telling.finish(conclusion.outcome)
+            await self._run.announcer.finish(conclusion.outcome)
 
     async def _cut_off(self, *, hand_on: bool) -> None:
         """Leave the turn in order though this host ends now."""

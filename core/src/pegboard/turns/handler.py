@@ -22,9 +22,9 @@ from pegboard.contracts.wire import CALLER, INBOUND, MESSAGE, WireError
 from pegboard.conversations.key import ConversationKey
 from pegboard.plugins.building.isolation import one_line
 from pegboard.turns.attempt import Attempt, Doorbell
+from pegboard.turns.calls_in_flight import calls_in_flight, more_about, tool_names
 from pegboard.turns.commands import ChatCommand, ChatCommands, ConversationControl
 from pegboard.turns.conclusion import TURN_DEAD, Conclusion
-from pegboard.turns.cut_short import cut_short, tool_names
 from pegboard.turns.live import LiveTurn, LiveTurns
 from pegboard.turns.open_channels import OpenChannels
 from pegboard.turns.reply import ChannelReply, emitter, masked
@@ -90,7 +90,7 @@ class TurnHandler:
         if isinstance(begun, NotBegun):
             return await self._not_begun(ref, begun)
         try:
-            calls = cut_short(begun)
+            calls = calls_in_flight(begun)
             if calls and self._services.died is not None:
                 await self._services.died(begun.turn, calls)
             outcome = await self._begun(begun, channel, live, bell)
@@ -116,7 +116,7 @@ class TurnHandler:
                 own = replace(turn, caller=caller)
                 command = self._command(own)
                 run = TurnRun(
-                    own, self._services, told=live.told.began, command=command is not None
+                    own, self._services, told=live.emitted.began, command=command is not None
                 )
                 attempt = Attempt(
                     run,
@@ -171,7 +171,7 @@ class TurnHandler:
         if held is None:
             return
         if held.sentence:
-            await run.telling.tell(Noticed(code="limit", text=held.sentence))
+            await run.announcer.tell(Noticed(code="limit", text=held.sentence))
         raise Suspended(held.until)
 
     async def _not_begun(self, ref: TurnRef, answer: NotBegun) -> Outcome:
@@ -229,7 +229,7 @@ class TurnHandler:
                 sent=sum(call.kind == "message" for call in begun.calls.values()),
                 noted=noted,
             ),
-            emit=live.told.through(
+            emit=live.emitted.through(
                 masked(emitter(channel, message.chat, live.sinks, watch), services.redact)
             ),
             begun=begun,
@@ -244,11 +244,10 @@ def _given_up(begun: Begun, *, shown: bool) -> Conclusion:
     """
     ref, attempts = begun.turn.ref, begun.turn.attempts - 1
     _log.warning("turn %s was begun %d times and is given up", ref.turn, attempts)
-    text, fix, calls = GIVEN_UP, "pegboard logs", cut_short(begun)
+    text, calls = GIVEN_UP, calls_in_flight(begun)
     if calls:
         text = f"{GIVEN_UP} The last thing it ran was {tool_names(calls)}."
-        fix = f"pegboard plugins why {calls[-1].name.partition(':')[0]}"
-    error = {"code": TURN_DEAD, "message": text, "fix": fix}
+    error = {"code": TURN_DEAD, "message": text, "fix": more_about(calls)}
     return Conclusion(status="failed", text="" if shown else text, error=error)
 
 

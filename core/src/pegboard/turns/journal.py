@@ -22,8 +22,8 @@ from pegboard.contracts.store import Store
 from pegboard.contracts.tool import RegisteredTool
 from pegboard.contracts.turn import CallRecord, Json
 from pegboard.tools.kept_results import KeptResults
-from pegboard.turns.asked import Asked
 from pegboard.turns.call_form import LostValue, Packer, kept_form, read_kept
+from pegboard.turns.request_digests import RequestDigests
 
 RERUN: Final[Effects] = frozenset({"read", "net_read"})
 """What an interrupted call may do at most to be run again without asking anybody."""
@@ -86,7 +86,7 @@ class TurnJournal:
         self._fence = fence
         self._calls = calls
         self._packer = Packer(blobs)
-        self._asked = Asked(blobs)
+        self._request_digests = RequestDigests(blobs)
         self._clock = clock or SystemClock()
         self._places: dict[str, _Place] = {}
         self._taken: set[str] = set()
@@ -189,7 +189,7 @@ class TurnJournal:
         settled = {id: result for id, result in results.items() if id not in self._finished}
         form = {
             **self._times(call),
-            "request": await self._asked.form(request),
+            "request": await self._request_digests.form(request),
             **await self._packer.answer_form(answer, settled),
         }
         record = CallRecord(

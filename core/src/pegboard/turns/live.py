@@ -8,7 +8,7 @@ import anyio
 
 from pegboard.contracts.channel import Channel, Emit, TurnOutcome
 from pegboard.contracts.turn import TurnRef
-from pegboard.turns.told import Told
+from pegboard.turns.emitted_events import EmittedEvents
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +20,7 @@ class LiveTurn:
         sinks: What takes its events, beside the channel's own `stream`.
         waited: True when a call waits for it: the turn ends with the call.
         given_up: True when that call was cancelled.
-        told: What was told of it.
+        emitted: What those who watch it were told of it.
         unsent: Parts of its reply that were tried and certainly not sent.
         tried_since: When its reply was first tried here, by a clock that nobody sets, or None.
         scope: The attempt that runs now, or None.
@@ -32,7 +32,7 @@ class LiveTurn:
     sinks: list[Emit] = field(default_factory=list)
     waited: bool = False
     given_up: bool = False
-    told: Told = field(default_factory=Told)
+    emitted: EmittedEvents = field(default_factory=EmittedEvents)
     unsent: set[int] = field(default_factory=set)
     tried_since: float | None = None
     scope: anyio.CancelScope | None = None

@@ -17,9 +17,9 @@ from pegboard.contracts.result import Part, Text, ToolResult
 from pegboard.contracts.store import Store
 from pegboard.contracts.turn import Begun, CallRecord, Json
 from pegboard.contracts.wire import CALLER, INBOUND, MESSAGE
-from pegboard.turns.asked import message_digest
 from pegboard.turns.call_form import LostValue, Packer
 from pegboard.turns.conclusion import part_message
+from pegboard.turns.request_digests import message_digest
 
 Redact = Callable[[Any], Any]
 """`redact(data)` returns JSON-like data with the secrets in its texts masked."""

@@ -27,6 +27,7 @@ from pegboard.contracts.stream import Noticed
 from pegboard.providers.route import ModelAttempt, Route
 from pegboard.turns import markers
 from pegboard.turns.admission import failure, refusal, transformed
+from pegboard.turns.announcer import TurnAnnouncer
 from pegboard.turns.commands import Prompt
 from pegboard.turns.conclusion import Conclusion
 from pegboard.turns.news import TurnNews
@@ -34,7 +35,6 @@ from pegboard.turns.person_call import PersonCall, answered
 from pegboard.turns.replay import replayed
 from pegboard.turns.setup import Turn, TurnParts, TurnServices
 from pegboard.turns.succession import Succession
-from pegboard.turns.telling import Telling
 
 INTERNAL: Final = "Something went wrong inside Pegboard, so there is no answer. The log says what."
 ENDED: Final = "the turn that started it has ended"
@@ -53,14 +53,14 @@ class TurnRun:
 
     Attributes:
         route: Who is asked, once that is known.
-        telling: Tells people and observers of it.
+        announcer: Tells people and observers of it.
     """
 
     def __init__(
         self, turn: Turn, services: TurnServices, *, told: bool = False, command: bool = False
     ) -> None:
         self.route: Route | None = None
-        self.telling = Telling(turn, services, begun=told)
+        self.announcer = TurnAnnouncer(turn, services, begun=told)
         self._services = services
         self._progress = Progress()
         self._user: Message | None = None
@@ -70,7 +70,7 @@ class TurnRun:
     @property
     def turn(self) -> Turn:
         """The turn as it is now: hooks, commands and hand-overs make another one of it."""
-        return self.telling.turn
+        return self.announcer.turn
 
     async def answer(self) -> Conclusion:
         """Run the turn up to what it comes to. Failures are conclusions, not exceptions.
@@ -111,7 +111,7 @@ class TurnRun:
             return self._concluded("done", said)
         turn = self.turn
         caller = replace(turn.caller, run_profile=said.run_profile)
-        self.telling.turn = replace(
+        self.announcer.turn = replace(
             turn, message=replace(turn.message, text=said.text), caller=caller
         )
         return await self.answer()
@@ -145,7 +145,7 @@ class TurnRun:
         taken_up, hooks = self.turn.taken_up, self._services.hooks
         if self._command and not taken_up:
             return False
-        self.telling.turn = await transformed(self.turn, hooks)
+        self.announcer.turn = await transformed(self.turn, hooks)
         return taken_up or await refusal(self.turn, hooks, None) is None
 
     async def observe_attempt(self, attempt: ModelAttempt) -> None:
@@ -165,7 +165,7 @@ class TurnRun:
 
     async def _answered(self) -> Conclusion:
         hooks = self._services.hooks
-        self.telling.turn = await transformed(self.turn, hooks)
+        self.announcer.turn = await transformed(self.turn, hooks)
         refused = await refusal(self.turn, hooks, self._services.approver(self.turn))
         if refused is not None:
             return self._failed(refused)
@@ -173,8 +173,8 @@ class TurnRun:
         parts = await agents.begin()
         self.route = parts.route
         primary = parts.route.primary
-        await self.telling.begin(primary.name, primary.model)
-        await self.telling.tell_what_waits()
+        await self.announcer.begin(primary.name, primary.model)
+        await self.announcer.tell_what_waits()
         self._user = agents.user = _user_message(self.turn)
         result = await self._looped(agents, parts)
         if result is None:
@@ -212,7 +212,7 @@ class TurnRun:
     async def _hand_over(self, control: Handoff) -> Successor:
         assert self._agents is not None, "only an agent that has the turn hands it over"
         successor = await self._agents.hand_over(control)
-        self.telling.turn = self._agents.turn
+        self.announcer.turn = self._agents.turn
         return successor
 
     async def _before(self, parts: TurnParts) -> Sequence[Message]:
@@ -226,7 +226,7 @@ class TurnRun:
             made = await compactor.preflight(
                 turn.conversation,
                 parts.route,
-                self.telling.tell,
+                self.announcer.tell,
                 added=message_tokens(_user_message(turn)),
                 on_attempt=self.observe_attempt,
                 admit=self.admit,

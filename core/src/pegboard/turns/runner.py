@@ -345,10 +345,10 @@ class TurnRunner:
                     command, turn.caller, turn.message, self._control(turn, channel)
                 )
             )
-            outcome = await run.telling.deliver(conclusion.outcome)
+            outcome = await run.announcer.deliver(conclusion.outcome)
         finally:
             with anyio.move_on_after(FINISH_S, shield=True):
-                await run.telling.finish(outcome)
+                await run.announcer.finish(outcome)
         return outcome
 
     def _turn(

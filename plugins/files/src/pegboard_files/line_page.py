@@ -91,7 +91,7 @@ async def read_page(
     if known is not None:
         taker.number = known.line
     async for piece, after in _pieces(sandbox, path, how, start, size, known):
-        large = len(piece) > FIRST_PIECE  # for which others would wait
+        large = len(piece) > PIECE  # one of which is counted in less time than a thread takes
         if await to_thread.run_sync(taker.feed, piece) if large else taker.feed(piece):
             return page
         if index is not None and not how.wide:

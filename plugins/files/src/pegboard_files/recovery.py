@@ -10,10 +10,10 @@ from typing import Final
 import anyio
 
 from pegboard import PegboardError, Sandbox, ToolContext
-from pegboard_files.changing import read_content
 from pegboard_files.history import History
 from pegboard_files.journal import Journal, Step, Unfinished
 from pegboard_files.names import shown
+from pegboard_files.undoable_changes import read_content
 
 _FAILURES: Final = (OSError, PegboardError)
 _PART: Final = re.compile(r"\.(.*)\.[0-9a-f]{12}\.tmp", re.DOTALL)

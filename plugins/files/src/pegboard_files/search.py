@@ -12,7 +12,7 @@ from typing import Final
 from anyio import to_thread
 
 from pegboard import ReadsMany, Sandbox, SandboxError
-from pegboard_files.finding import ALWAYS_SKIPPED, join
+from pegboard_files.found_files import ALWAYS_SKIPPED, join
 from pegboard_files.ignore import IgnoreFiles
 from pegboard_files.ripgrep import (
     RipgrepFailed,
@@ -23,8 +23,8 @@ from pegboard_files.ripgrep import (
 )
 from pegboard_files.ripgrep_pattern import for_ripgrep
 from pegboard_files.text_format import PROBE, WIDE_BELOW, TextFormat, text_format
+from pegboard_files.tree_walk import WalkRequest, name_order, walk_below
 from pegboard_files.unreadable import UnreadableFolders
-from pegboard_files.walking import WalkRequest, name_order, walk_below
 from pegboard_files.window import Search, Window
 
 PIECE: Final = 4 << 20

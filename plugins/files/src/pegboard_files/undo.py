@@ -9,9 +9,9 @@ from posixpath import dirname
 from typing import Literal
 
 from pegboard import PegboardError, ToolContext
-from pegboard_files.changing import change_files, read_content
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.history import History, PastChange
+from pegboard_files.undoable_changes import change_files, read_content
 
 Action = Literal["restore", "remove", "nothing", "refused"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pegboard import Sandbox
-from pegboard_git.failing import failure
+from pegboard_git.failures import failure
+from pegboard_git.git_call import KEPT, Output, ceiling, run
 from pegboard_git.hardening import FIXED, Pairs, environment, filters
-from pegboard_git.running import KEPT, Output, ceiling, run
 
 if TYPE_CHECKING:
     from pegboard_git.config import GitSettings

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from pegboard import Plugin
-from pegboard_planning.reminding import Reminder, without_plan
+from pegboard_planning.reminder import Reminder, without_plan
 from pegboard_planning.tools.task_create import task_create
 from pegboard_planning.tools.task_get import task_get
 from pegboard_planning.tools.task_list import task_list

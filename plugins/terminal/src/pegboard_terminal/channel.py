@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -18,13 +18,14 @@ from pegboard_terminal.piped_input import is_terminal
 from pegboard_terminal.readers import PipeReader, PromptReader, Reader
 from pegboard_terminal.screen import Screen
 from pegboard_terminal.views import TextView, View
+from pegboard_terminal.wording import unknown_word
 
 if TYPE_CHECKING:
     from pegboard import Inbox, OutboundMessage, StreamEvent
 
 NAME: Final = "terminal"
 SENDER: Final = "local"
-LEAVE: Final = ("/exit", "/quit")
+LEAVE: Final = ("exit", "quit")
 """Commands that end a talk, as Ctrl-D does: the terminal's own, no host hears of them."""
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class TerminalChannel:
         attended: True when a person sits at the terminal.
         slash_commands: True when `/words` are commands.
         chat: Id of the conversation.
+        words: Commands and tools that may be written after a slash.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class TerminalChannel:
         attended: bool,
         slash_commands: bool = False,
         chat: str = "local",
+        words: Sequence[str] = (),
     ) -> None:
         self.info = ChannelInfo(
             surface="terminal",
@@ -64,6 +67,8 @@ class TerminalChannel:
         self._view = view
         self._reader = reader
         self._chat = chat
+        self._words = tuple(words)
+        self._not_found: set[str] = set()
         self._turn: anyio.CancelScope | None = None
         self._stopping = False
         self._reader_gone = False
@@ -88,9 +93,12 @@ class TerminalChannel:
                     self.last = await self.take_turn(inbox.submit, text)
                 except PegboardError as error:
                     self._view.error(error.to_dict())
+                hint = unknown_word(text, self._not_found, self._words)
+                if hint:
+                    self._view.note(hint)
 
     def _leaves(self, text: str) -> bool:
-        return self.info.slash_commands and text.strip() in LEAVE
+        return self.info.slash_commands and text.strip() in [f"/{word}" for word in LEAVE]
 
     async def take_turn(self, submit: Submit, text: str) -> TurnOutcome:
         """Submit one message and show what comes of it.
@@ -108,6 +116,7 @@ class TerminalChannel:
         refused: PegboardError | None = None
         self._view.begin()
         self._stopping = False
+        self._not_found.clear()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._view.spin)
             with anyio.CancelScope() as self._turn:
@@ -131,6 +140,9 @@ class TerminalChannel:
 
     async def stream(self, chat: str, event: StreamEvent) -> None:
         """Show one event of the running turn."""
+        facts = event.to_dict() if event.type == "tool_finished" else {}
+        if facts.get("error") == "not_found":
+            self._not_found.add(facts["name"])
         self._write(self._view.show, event)
 
     async def send(self, message: OutboundMessage) -> Delivery:
@@ -200,7 +212,7 @@ def open_channel(
 
     Args:
         history: File that remembers what was written at the prompt, or None.
-        words: Commands and tools that the prompt completes.
+        words: Commands and tools that the prompt completes, and suggests for a misspelt one.
         color: False = no colour even in a terminal.
         chat: Id of the conversation.
     """
@@ -208,4 +220,6 @@ def open_channel(
     terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
     attended = is_terminal(sys.stdin) and terminal is not None
     reader: Reader = PromptReader(history, words, terminal) if attended else PipeReader(sys.stdin)
-    return TerminalChannel(view, reader, attended=attended, slash_commands=True, chat=chat)
+    return TerminalChannel(
+        view, reader, attended=attended, slash_commands=True, chat=chat, words=words
+    )

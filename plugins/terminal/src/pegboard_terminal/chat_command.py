@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pegboard_terminal.channel import NAME, TerminalChannel, open_channel
+from pegboard_terminal.channel import LEAVE, NAME, TerminalChannel, open_channel
 from pegboard_terminal.command_session import CommandSession, choose_model
 from pegboard_terminal.exit_code import exit_code
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 _GREETING: Final = (
     "Type a message. /help lists commands, Ctrl-C stops a turn, /exit or Ctrl-D leaves."
-)
-_COMMANDS: Final = (
-    *("help", "new", "status", "stop", "background", "tasks", "compact"),
-    *("tools", "plugins", "rescan", "why", "whoami", "exit"),
 )
 _MAIN: Final = "main"
 _OWN_FILES: Final = ("AGENTS.md", ".pegboard")
@@ -80,10 +76,11 @@ async def _talk(
     """Talk to the end; return how the last turn of a script ended, or None for a person."""
     async with session.connect(workspace) as host:
         chat, agent = await _conversation(host, resume)
+        commands = await host.command_names(replace(host.local_caller(), agent=agent or _MAIN))
         channel = open_channel(
             chat=chat,
             history=host.state / "terminal" / "history",
-            words=(*_COMMANDS, *await host.tool_names()),
+            words=(*LEAVE, *commands, *await host.tool_names()),
             color=session.output.color is not False,
         )
         if channel.info.attended:

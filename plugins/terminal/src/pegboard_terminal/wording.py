@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pegboard_terminal.safe_text import one_line
 
 _VALUE_CHARS: Final = 60
 _ARGUMENT_CHARS: Final = 160
+_SLASH: Final = re.compile(r"/([\w-]+)(?!\S)")
 
 
 def call_line(name: str, arguments: Mapping[str, Any] | str) -> str:
@@ -32,6 +35,22 @@ def error_lines(error: Mapping[str, Any]) -> list[str]:
     if error.get("fix"):
         lines.append(f"  Fix: {error['fix']}")
     return lines
+
+
+def unknown_word(text: str, not_found: Collection[str], words: Collection[str]) -> str:
+    """Return what to say of a `/word` that is neither a command nor a tool, or "".
+
+    Args:
+        text: What was written.
+        not_found: Names of tools that its turn called and that nobody brings.
+        words: The commands and tools that there are.
+    """
+    word = _SLASH.match(text.strip())
+    if word is None or word[1] not in not_found or word[1] in words:
+        return ""
+    near = difflib.get_close_matches(word[1], words, n=1, cutoff=0.6)
+    meant = f" Did you mean: /{near[0]}" if near else " /help lists the commands, /tools the tools."
+    return f"There is no command and no tool /{word[1]}.{meant}"
 
 
 def _arguments(arguments: Mapping[str, Any] | str) -> str:

@@ -80,7 +80,7 @@ def command(ctx: click.Context, file: Path) -> None:
 
 
 async def _held(host: Host, expected: Expectation) -> _Found:
-    from pegboard.host.supposed import one_call, suppose
+    from pegboard.host.supposed_caller import one_call, suppose
 
     try:
         tool = find_tool(host, expected.tool)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from pegboard.cli.policy.question import ORIGINS, OUTCOMES, PROFILES, ROLES
 from pegboard.config.schema import check
 from pegboard.contracts.errors import UsageError
-from pegboard.host.supposed import Question
+from pegboard.host.supposed_caller import Question
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _SCHEMA: Final[Mapping[str, Any]] = {

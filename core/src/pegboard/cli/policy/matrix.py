@@ -14,7 +14,7 @@ from pegboard.cli.tools.find import find_tool
 
 if TYPE_CHECKING:
     from pegboard.host import Host
-    from pegboard.host.supposed import Question, Supposed
+    from pegboard.host.supposed_caller import Question, SupposedCaller
 
 _CALLERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "chat": ("the operator in a chat at this machine", {}),
@@ -74,11 +74,11 @@ def command(session: Session, tools: tuple[str, ...], profile: str | None) -> No
 
 
 async def _matrix(host: Host, names: tuple[str, ...], profile: str | None) -> dict[str, Any]:
-    from pegboard.host.supposed import Question, suppose
+    from pegboard.host.supposed_caller import Question, suppose
     from pegboard.policy.explain import caller_data
 
     tools = [find_tool(host, name) for name in names] or host.registry.list_all()
-    callers: dict[str, Supposed] = {}
+    callers: dict[str, SupposedCaller] = {}
     for name, (_, facts) in _CALLERS.items():
         question: Question = Question(profile=profile, **facts)
         callers[name] = await suppose(host, question)

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from pegboard.contracts.verdict import Verdict
-    from pegboard.host.supposed import Question, Supposed
+    from pegboard.host.supposed_caller import Question, SupposedCaller
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def question_options(function: F) -> F:
 
     @wraps(function)
     def ask(*args: Any, **given: Any) -> Any:
-        from pegboard.host.supposed import Question
+        from pegboard.host.supposed_caller import Question
 
         names = ("role", "channel", "profile", "origin", "sender", "agent")
         found = {name: given.pop(name) for name in names}
@@ -75,7 +75,7 @@ def question_options(function: F) -> F:
     return ask  # type: ignore[return-value]
 
 
-def who(supposed: Supposed) -> str:
+def who(supposed: SupposedCaller) -> str:
     """Return whom a decision is about, as the beginning of a sentence."""
     question: Question = supposed.question
     role = _ROLE_WORDS[question.role or "operator"]
@@ -91,7 +91,7 @@ def who(supposed: Supposed) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _standing(supposed: Supposed) -> str:
+def _standing(supposed: SupposedCaller) -> str:
     if supposed.refused:
         return "nobody"
     if supposed.caller.trust != "operator":

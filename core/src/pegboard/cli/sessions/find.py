@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pegboard.contracts.hook_events import ConversationsErased
     from pegboard.contracts.transcript import Conversation, TurnMessages
-    from pegboard.host.erasing import Erasing
+    from pegboard.host.erasure_backlog import ErasureBacklog
     from pegboard.host.session_admin import Manages
 
 
@@ -105,7 +105,7 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
     require_embedded(session)
     from pegboard.contracts.clock import SystemClock
     from pegboard.host.audit_trail import AuditTrail
-    from pegboard.host.erasing import Erasing
+    from pegboard.host.erasure_backlog import ErasureBacklog
     from pegboard.host.session_admin import SessionAdmin
     from pegboard.plugins.running.ids import IdMaker
     from pegboard.store.archive import EmbeddedArchive
@@ -115,7 +115,7 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
     clock, paths = SystemClock(), session.paths
     database = Database(paths.state)
     archive = EmbeddedArchive(database, beside=paths.plugin_storages)
-    erasing = Erasing(archive, (paths.plugin_storages, paths.state), clock, _nobody)
+    backlog = ErasureBacklog(archive, (paths.plugin_storages, paths.state), clock, _nobody)
     audit = AuditTrail(database, clock, session.redactor)
     try:
         yield SessionAdmin(
@@ -125,17 +125,17 @@ async def managed(session: Session) -> AsyncIterator[Manages]:
             clock,
             new_id=IdMaker(clock),
             audit=audit,
-            elsewhere=partial(_elsewhere, session, erasing),
+            elsewhere=partial(_elsewhere, session, backlog),
         )
     finally:
         await audit.aclose()
         await database.aclose()
 
 
-async def _elsewhere(session: Session, erasing: Erasing) -> None:
+async def _elsewhere(session: Session, backlog: ErasureBacklog) -> None:
     """Erase what plugins keep; with a host where one of them wants to be told of it."""
     if not _wanted(session):
-        return await erasing.try_to_catch_up()
+        return await backlog.try_to_catch_up()
     async with session.open_host() as host:
         await host.sessions.erase_elsewhere()
 

@@ -21,7 +21,7 @@ from pegboard.host.control.forms import caller_form
 from pegboard.host.control.talk import Talk, talking
 from pegboard.host.ingress import local_caller
 from pegboard.host.stages import Stages
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.turn_options import TurnOptions
 
 
 class RemoteHost:
@@ -30,18 +30,18 @@ class RemoteHost:
     Args:
         client: The connection to it.
         paths: The folders, which both share.
-        wishes: The folder to work in, and whom to ask.
+        turn_options: The folder to work in, and whom to ask.
     """
 
-    def __init__(self, client: ControlClient, paths: Paths, wishes: TurnWishes) -> None:
+    def __init__(self, client: ControlClient, paths: Paths, turn_options: TurnOptions) -> None:
         self._client = client
         self._paths = paths
-        self._wishes = wishes
+        self._turn_options = turn_options
 
     @property
     def folder(self) -> Path:
         """The folder that tools work in for this command."""
-        return self._wishes.folder or Path.cwd()
+        return self._turn_options.folder or Path.cwd()
 
     @property
     def state(self) -> Path:
@@ -60,6 +60,12 @@ class RemoteHost:
     async def tool_names(self) -> Sequence[str]:
         """Return the names of all tools."""
         names: Sequence[str] = (await self._client.call("tools"))["names"]
+        return names
+
+    async def command_names(self, caller: Caller) -> Sequence[str]:
+        """Return the chat commands that a person may use."""
+        found = await self._client.call("commands", caller=caller_form(caller))
+        names: Sequence[str] = found["names"]
         return names
 
     async def tool(self, name: str) -> ToolFacts:
@@ -83,7 +89,7 @@ class RemoteHost:
         self, message: InboundMessage, channel: Channel, *, caller: Caller | None = None
     ) -> TurnOutcome:
         """Run the turn that answers a message; cancelling this cancels the turn."""
-        async with talking(self._client, channel, message.chat, self._wishes) as talk:
+        async with talking(self._client, channel, message.chat, self._turn_options) as talk:
             return await talk.say(message, caller)
 
     async def run_channel(
@@ -94,7 +100,7 @@ class RemoteHost:
         What else happens in the chat meanwhile is shown as well: work in the background, or a turn
         that somebody else began there.
         """
-        async with talking(self._client, channel, chat, self._wishes) as talk:
+        async with talking(self._client, channel, chat, self._turn_options) as talk:
             await channel.run(_Inbox(talk, channel, caller))
 
     async def call_tool(

@@ -21,7 +21,7 @@ from pegboard.contracts.wire import INBOUND, OUTBOUND
 from pegboard.host.control.client import ControlClient, Frames
 from pegboard.host.control.forms import caller_form, outcome_of
 from pegboard.host.control.protocol import error_of
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.turn_options import TurnOptions
 from pegboard.plugins.building.isolation import one_line
 
 STOP_S: Final = 15.0
@@ -48,7 +48,7 @@ class Talk:
         client: The connection to the host.
         channel: What shows it.
         chat: The chat.
-        wishes: What its turns ask for.
+        turn_options: What its turns ask for.
         sender: Where frames go that belong to it.
         group: Where questions are put from.
     """
@@ -58,14 +58,14 @@ class Talk:
         client: ControlClient,
         channel: Channel,
         chat: str,
-        wishes: TurnWishes,
+        turn_options: TurnOptions,
         sender: _Sender,
         group: anyio.abc.TaskGroup,
     ) -> None:
         self._client = client
         self._channel = channel
         self._chat = chat
-        self._wishes = wishes
+        self._turn_options = turn_options
         self._sender = sender
         self._group = group
         self._id = 0
@@ -89,7 +89,7 @@ class Talk:
         Raises:
             PegboardError: When the host refuses the message, or ended.
         """
-        info, wishes = self._channel.info, self._wishes
+        info, turn_options = self._channel.info, self._turn_options
         if self._failed is not None:
             raise self._failed
         id, said = self._client.reserve(self._sender), _Said()
@@ -103,10 +103,10 @@ class Talk:
                 live_reply=info.live_reply,
                 slash_commands=info.slash_commands,
                 caller=None if caller is None else caller_form(caller),
-                folder=None if wishes.folder is None else str(wishes.folder),
-                provider=wishes.provider or None,
-                model=wishes.model or None,
-                effort=wishes.effort or None,
+                folder=None if turn_options.folder is None else str(turn_options.folder),
+                provider=turn_options.provider or None,
+                model=turn_options.model or None,
+                effort=turn_options.effort or None,
                 retract=info.retract,
             )
             await said.ended.wait()
@@ -202,7 +202,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    client: ControlClient, channel: Channel, chat: str, wishes: TurnWishes
+    client: ControlClient, channel: Channel, chat: str, turn_options: TurnOptions
 ) -> AsyncIterator[Talk]:
     """Show a chat by a channel for the time of the block.
 
@@ -210,13 +210,13 @@ async def talking(
         client: The connection to the host.
         channel: What shows it.
         chat: The chat.
-        wishes: What its turns ask for.
+        turn_options: What its turns ask for.
     """
     failed: Exception | None = None
     sender, frames = anyio.create_memory_object_stream[Mapping[str, Any]](math.inf)
     with sender, frames:
         async with anyio.create_task_group() as group:
-            talk = Talk(client, channel, chat, wishes, sender, group)
+            talk = Talk(client, channel, chat, turn_options, sender, group)
             group.start_soon(talk.show, frames)
             try:
                 await talk.open()

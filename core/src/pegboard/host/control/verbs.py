@@ -28,7 +28,7 @@ from pegboard.host.ingress import local_caller
 from pegboard.host.own_host import OwnHost
 from pegboard.host.session_admin import TERMINAL
 from pegboard.host.stages import Stages
-from pegboard.host.wishes import TurnWishes
+from pegboard.host.turn_options import TurnOptions
 from pegboard.plugins.decision.broken import broken_lines
 from pegboard.store.retention import Retention
 
@@ -45,6 +45,7 @@ VERBS: Final = (
     "confirm",
     "deny",
     "events",
+    "commands",
     "tools",
     "tool",
     "call_tool",
@@ -165,11 +166,13 @@ class Verbs:
             retract=call.flag("retract"),
         )
         caller = None if call.value("caller") is None else self._caller(call)
-        wishes = self._wishes(call)
+        turn_options = self._turn_options(call)
         channel = ClientChannel(self._switchboard, info)
 
         async def work() -> TurnOutcome:
-            return await self._host.submit(message, channel, caller=caller, wishes=wishes)
+            return await self._host.submit(
+                message, channel, caller=caller, turn_options=turn_options
+            )
 
         if not call.flag("follow"):
             return outcome_form(await self._running.run_turn(call, work))
@@ -196,7 +199,7 @@ class Verbs:
         )
         caller = _at(local_caller(attended=False), key)
         receipt = await self._host.turns.receive(
-            self._wishes(call).marked(message),
+            self._turn_options(call).marked(message),
             None,
             caller,
             source=_one_of(source, _SOURCES, "source"),
@@ -246,6 +249,9 @@ class Verbs:
             else:
                 return {"after": reader.after}
 
+    async def _commands(self, call: Call) -> Mapping[str, Any]:
+        return {"names": list(await self._own.command_names(self._caller(call)))}
+
     async def _tools(self, call: Call) -> Mapping[str, Any]:
         return {"names": list(await self._own.tool_names())}
 
@@ -269,7 +275,7 @@ class Verbs:
             self._caller(call),
             trace=stages,
             agreed=call.texts("agreed") or (),
-            folder=self._wishes(call).folder,
+            folder=self._turn_options(call).folder,
         )
         answer = {"result": result_form(result)}
         return {**answer, "trace": stages.seen} if call.flag("trace") else answer
@@ -337,11 +343,11 @@ class Verbs:
             caller, tools=frozenset(self._host.tool(name).canonical for name in caller.tools)
         )
 
-    def _wishes(self, call: Call) -> TurnWishes:
+    def _turn_options(self, call: Call) -> TurnOptions:
         folder = call.text("folder", "")
         if folder and not Path(folder).is_absolute():
             raise UsageError("folder has to be an absolute path.")
-        return TurnWishes(
+        return TurnOptions(
             folder=Path(folder) if folder else None,
             provider=call.text("provider", ""),
             model=call.text("model", ""),

@@ -7,11 +7,9 @@ from typing import Annotated, Any, Final
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files import argument_names as names
-from pegboard_files.changing import change_files, read_content
 from pegboard_files.diff import unified_diff
 from pegboard_files.edit import plain_ends
 from pegboard_files.editable import editable, presentable
-from pegboard_files.failing import not_found, path_errors
 from pegboard_files.file_change import Content
 from pegboard_files.names import plural, shown
 from pegboard_files.patch_format import PATHS, PatchSyntaxError
@@ -24,8 +22,10 @@ from pegboard_files.patch_plan import (
     paths_of,
     plan_patch,
 )
+from pegboard_files.path_failures import not_found, path_errors
 from pegboard_files.recovery import recover
 from pegboard_files.seen import has_seen
+from pegboard_files.undoable_changes import change_files, read_content
 
 _DIFF_CHARS: Final = 200_000
 

@@ -26,10 +26,10 @@ from pegboard_files.argument_names import (
     SHOWN_ANYWAY,
     WHY,
 )
-from pegboard_files.failing import path_errors
 from pegboard_files.file_types import names_of_type
 from pegboard_files.globs import compile_filter, compile_left_out, filters, plain_names
 from pegboard_files.matcher import Matcher
+from pegboard_files.path_failures import path_errors
 from pegboard_files.search import Where, search_files
 from pegboard_files.search_output import search_result
 from pegboard_files.window import Mode, Search

@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files import argument_names as names
-from pegboard_files.changing import change_files, read_content
 from pegboard_files.diff import unified_diff
 from pegboard_files.edit import (
     Ambiguous,
@@ -21,13 +20,14 @@ from pegboard_files.edit import (
     replace_texts,
 )
 from pegboard_files.editable import Editable, editable, presentable
-from pegboard_files.failing import not_found, path_errors
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown
 from pegboard_files.nearest import nearest
+from pegboard_files.path_failures import not_found, path_errors
 from pegboard_files.recovery import recover
 from pegboard_files.seen import has_seen
 from pegboard_files.text_format import encoded
+from pegboard_files.undoable_changes import change_files, read_content
 
 _LINES_NAMED: Final = 20
 

@@ -17,11 +17,11 @@ from pegboard import (
     tool,
 )
 from pegboard_files.argument_names import FIRST_LINE, LAST_LINE, PATH, WHY
-from pegboard_files.failing import path_errors
 from pegboard_files.line_page import LinePage, page_of, read_page
 from pegboard_files.lines import MAX_CHARS, ShownLine, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown, size_text
 from pegboard_files.notebook import MAX_BYTES, Notebook, parse_notebook
+from pegboard_files.path_failures import path_errors
 from pegboard_files.pdf_text import read_pages
 from pegboard_files.recovery import half_changed
 from pegboard_files.seen import look_at, mark_seen
@@ -30,6 +30,11 @@ from pegboard_files.text_format import PROBE, image_type
 MAX_IMAGE: Final = 5 << 20
 _LAST: Final = -1
 """As a last line: that of the file."""
+_SHOW: Final = "(read|show|print|view) [me] [the]"
+_LINES: Final = (
+    "lines {offset:number} (to|until|through) {end_line:number}",
+    "lines {offset:number}-{end_line:number}",
+)
 
 
 @tool(
@@ -48,6 +53,9 @@ _LAST: Final = -1
         "(read|show|open|print|cat|display|view) [me] [the] file {path:path}",
         "(what is|what's) in [the] file {path:path}",
         "[show] [me] [the] (content|contents|text) of [the] [file] {path:path}",
+        *(f"{_SHOW} [file] {{path:path}} [from] {lines}" for lines in _LINES),
+        *(f"{_SHOW} {lines} of [the] [file] {{path:path}}" for lines in _LINES),
+        f"{_SHOW} first {{limit:number}} lines of [the] [file] {{path:path}}",
     ),
     limits=OutputLimits(chars=64_000, keep="both"),
     help=ToolHelp(

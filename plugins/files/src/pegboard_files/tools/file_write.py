@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files import argument_names as names
-from pegboard_files.changing import change_files, read_content
 from pegboard_files.diff import unified_diff
-from pegboard_files.failing import path_errors
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown, size_text
+from pegboard_files.path_failures import path_errors
 from pegboard_files.recovery import recover
 from pegboard_files.seen import require_seen
 from pegboard_files.text_format import encoded
+from pegboard_files.undoable_changes import change_files, read_content
 
 _COMPARED = 1 << 20
 """Bytes up to which the old content is compared for the difference."""

@@ -14,10 +14,10 @@ from pegboard_files.argument_names import (
     SHOWN_ANYWAY,
     WHY,
 )
-from pegboard_files.failing import not_found, path_errors
-from pegboard_files.finding import find_files
+from pegboard_files.found_files import find_files
 from pegboard_files.globs import compile_globs
 from pegboard_files.names import plural, shown, stray_note
+from pegboard_files.path_failures import not_found, path_errors
 from pegboard_files.unreadable import unreadable_note
 
 

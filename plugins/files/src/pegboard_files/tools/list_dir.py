@@ -18,9 +18,9 @@ from pegboard import (
     tool,
 )
 from pegboard_files.argument_names import EXCLUDE, FOLDER, GITIGNORE, LIMIT, SHOWN_ANYWAY, WHY
-from pegboard_files.failing import path_errors
 from pegboard_files.globs import compile_left_out
 from pegboard_files.names import plural, shown, size_text, stray_note
+from pegboard_files.path_failures import path_errors
 
 MAX_DEPTH: Final = 10
 

@@ -7,16 +7,16 @@ from typing import Annotated, Any, Final, Literal
 
 from pegboard import Arg, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
 from pegboard_files.argument_names import PATH
-from pegboard_files.changing import change_files, read_content
 from pegboard_files.diff import unified_diff
-from pegboard_files.failing import not_found, path_errors
 from pegboard_files.file_change import Content, FileChange
 from pegboard_files.names import plural, shown, size_text
 from pegboard_files.notebook import MAX_BYTES, Notebook, parse_notebook, source_text
 from pegboard_files.notebook_file import with_cell_inserted, with_cell_replaced, without_cell
+from pegboard_files.path_failures import not_found, path_errors
 from pegboard_files.recovery import recover
 from pegboard_files.seen import require_seen
 from pegboard_files.text_format import encoded
+from pegboard_files.undoable_changes import change_files, read_content
 
 Action = Literal["replace", "insert", "delete"]
 CellType = Literal["code", "markdown", "raw"]

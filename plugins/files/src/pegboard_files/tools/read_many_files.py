@@ -18,12 +18,12 @@ from pegboard import (
     tool,
 )
 from pegboard_files.argument_names import EXCLUDE, GITIGNORE, PATHS, SHOWN_ANYWAY, WHY
-from pegboard_files.failing import path_errors
-from pegboard_files.finding import find_files
+from pegboard_files.found_files import find_files
 from pegboard_files.globs import compile_globs, compile_left_out, is_glob
 from pegboard_files.line_page import read_page
 from pegboard_files.lines import MAX_CHARS, numbered, page_notes, show_line
 from pegboard_files.names import plural, shown
+from pegboard_files.path_failures import path_errors
 from pegboard_files.recovery import half_changed
 from pegboard_files.seen import look_at, mark_seen
 from pegboard_files.unreadable import unreadable_note

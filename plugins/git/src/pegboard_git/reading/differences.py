@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pegboard_git.git_call import Output
 from pegboard_git.names import decoded
 from pegboard_git.reading.arguments import ReadArguments
 from pegboard_git.repository import Repository
-from pegboard_git.running import Output
 from pegboard_git.withheld import (
     parse_raw,
     withheld,

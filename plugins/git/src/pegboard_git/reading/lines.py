@@ -242,7 +242,7 @@ def _grep_line(item: dict[str, Any]) -> str:
 
 
 def _blame_failure(repo: Repository, said: str, path: str) -> ToolFailure:
-    from pegboard_git.failing import failure
+    from pegboard_git.failures import failure
 
     if "has only" in said:
         return ToolFailure(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pegboard import ToolFailure, ToolResult
-from pegboard_git.failing import failure
+from pegboard_git.failures import failure
 from pegboard_git.names import decoded, plural, repository_paths, shown, single_revision
 from pegboard_git.reading.arguments import ReadArguments
 from pegboard_git.repository import Repository

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pegboard import ToolContext, ToolFailure, ToolResult
-from pegboard_git.failing import failure
+from pegboard_git.failures import failure
+from pegboard_git.git_call import run_outside
 from pegboard_git.names import branch_name, shown
-from pegboard_git.opening import open_repository
 from pegboard_git.reading.state import read_status
 from pegboard_git.remote.asking import allowed_remote, asked, require_network
 from pegboard_git.remote.fetching import fetched
@@ -19,7 +19,7 @@ from pegboard_git.remote.remote_url import RemoteUrl, without_password
 from pegboard_git.remote.server import unreachable
 from pegboard_git.remote.upload_pack import Advertised, parse_advertised
 from pegboard_git.repository import Repository
-from pegboard_git.running import run_outside
+from pegboard_git.repository_access import open_repository
 from pegboard_git.writing.arguments import WriteArguments
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from pegboard_git.remote.upload_pack import (
 )
 from pegboard_git.repository import Repository
 from pegboard_git.writing.arguments import WriteArguments
-from pegboard_git.writing.joining import merged, rebased
+from pegboard_git.writing.integration import merged, rebased
 
 _HEADS: Final = "refs/heads/"
 _TAGS: Final = "refs/tags/"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final
 
-from pegboard import Arg, Needs, OutputLimits, ToolContext, ToolHelp, ToolResult, tool
-from pegboard_git.opening import open_repository
+from pegboard import Arg, Intent, Needs, OutputLimits, ToolContext, ToolHelp, ToolResult, tool
 from pegboard_git.reading import history, lines, refs, state, trees, walks
 from pegboard_git.reading.arguments import (
     USED,
@@ -17,6 +16,7 @@ from pegboard_git.reading.arguments import (
     require_used,
 )
 from pegboard_git.repository import Repository
+from pegboard_git.repository_access import open_repository
 from pegboard_git.tools.other_names import ACTION, PATHS, REF, REPO
 
 _ACTIONS: Final[
@@ -41,6 +41,8 @@ _ACTIONS: Final[
     "shortlog": walks.shortlog,
 }
 
+_SHOW: Final = {"action": "show"}
+
 
 @tool(
     effects={"read"},
@@ -51,6 +53,10 @@ _ACTIONS: Final[
     intents=(
         "[show] [me] [the] git {action:word}",
         "(show|tell) [me] [the] {action:word} of [the] [git] repository [in] {repo:path}",
+        Intent("(what|what was|what has|which files) changed in [the] (last|latest) commit", _SHOW),
+        Intent("what did [the] (last|latest) commit change", _SHOW),
+        Intent("show [me] [the] (last|latest) commit", _SHOW),
+        Intent("[show] [me] [the] (last|latest) {limit:number} commits", {"action": "log"}),
     ),
     limits=OutputLimits(chars=30_000, keep="both"),
     needs=Needs(binaries=("git",)),

@@ -6,13 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final
 
 from pegboard import Arg, Needs, OutputLimits, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
-from pegboard_git.opening import open_repository
 from pegboard_git.reading.arguments import require_used
 from pegboard_git.remote.cloning import clone
 from pegboard_git.remote.fetching import fetch, pull
 from pegboard_git.repository import Repository
+from pegboard_git.repository_access import open_repository
 from pegboard_git.tools.other_names import ACTION, PATHS, REF, REPO
-from pegboard_git.writing import branches, changes, files, going_on, joining, picking, resetting
+from pegboard_git.writing import (
+    branches,
+    changes,
+    files,
+    integration,
+    picks,
+    resets,
+    stopped_operations,
+)
 from pegboard_git.writing.arguments import USED, Mode, Strategy, WriteAction, WriteArguments
 
 _LOCAL: Final = ("read", "fs_write")
@@ -23,7 +31,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Repository, WriteArguments], Awaitable[To
     "rm": files.rm,
     "mv": files.mv,
     "commit": changes.commit,
-    "reset": resetting.reset,
+    "reset": resets.reset,
     "switch": branches.switch,
     "checkout": branches.switch,
     "branch_create": branches.branch_create,
@@ -31,20 +39,20 @@ _ACTIONS: Final[Mapping[str, Callable[[Repository, WriteArguments], Awaitable[To
     "branch_delete": branches.branch_delete,
     "tag_create": branches.tag_create,
     "tag_delete": branches.tag_delete,
-    "merge": joining.merge,
-    "merge_abort": joining.merge_abort,
-    "rebase": joining.rebase,
-    "rebase_continue": joining.rebase_continue,
-    "rebase_abort": joining.rebase_abort,
-    "cherry_pick": picking.cherry_pick,
-    "revert": picking.revert,
-    "continue": going_on.go_on,
-    "skip": going_on.skip,
-    "abort": going_on.abort,
-    "stash_push": joining.stash_push,
-    "stash_pop": joining.stash_pop,
-    "stash_apply": joining.stash_apply,
-    "stash_drop": joining.stash_drop,
+    "merge": integration.merge,
+    "merge_abort": integration.merge_abort,
+    "rebase": integration.rebase,
+    "rebase_continue": integration.rebase_continue,
+    "rebase_abort": integration.rebase_abort,
+    "cherry_pick": picks.cherry_pick,
+    "revert": picks.revert,
+    "continue": stopped_operations.go_on,
+    "skip": stopped_operations.skip,
+    "abort": stopped_operations.abort,
+    "stash_push": integration.stash_push,
+    "stash_pop": integration.stash_pop,
+    "stash_apply": integration.stash_apply,
+    "stash_drop": integration.stash_drop,
 }
 
 

@@ -8,17 +8,17 @@ from typing import Final
 
 from pegboard import ToolContext, ToolFailure, ToolResult
 from pegboard_git.commits import DECORATED, FORMAT, parse_commits
-from pegboard_git.failing import failure
+from pegboard_git.failures import failure
+from pegboard_git.git_call import run_outside
 from pegboard_git.names import branch_name, plural, repository_paths, shown, single_revision
 from pegboard_git.reading.differences import SAFE_DIFF, parse_numstat
 from pegboard_git.reading.state import read_status
 from pegboard_git.repository import Repository
-from pegboard_git.running import run_outside
 from pegboard_git.withheld import Withheld, withheld_note, without
 from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.conflict import require_no_conflicts
 from pegboard_git.writing.identity import identity
-from pegboard_git.writing.storing import hidden, storable
+from pegboard_git.writing.unstored_files import hidden, storable
 
 _NAMED: Final = 20
 

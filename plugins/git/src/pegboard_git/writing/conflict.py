@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from pegboard import ToolFailure, ToolResult
-from pegboard_git.failing import failure, said_words
+from pegboard_git.failures import failure, said_words
+from pegboard_git.git_call import Output
 from pegboard_git.names import decoded, plural
 from pegboard_git.reading.state import read_status
 from pegboard_git.repository import Repository
-from pegboard_git.running import Output
 
 _NEXT: Final = {
     "merge": "then commit; or give up with merge_abort",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pegboard import Arg, ToolContext, ToolHelp, ToolResult, tool
-from pegboard_planning.changing import created
+from pegboard_planning.changes import created
 from pegboard_planning.item import MAX_DESCRIPTION, MAX_SUBJECT, Item, WorkList
 from pegboard_planning.kept import Changed, change
 from pegboard_planning.shown import facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pegboard import Arg, ToolContext, ToolHelp, ToolResult, tool
-from pegboard_planning.changing import found
+from pegboard_planning.changes import found
 from pegboard_planning.kept import read, talk_of
 from pegboard_planning.shown import details, fact
 

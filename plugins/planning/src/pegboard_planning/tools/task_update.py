@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 from pegboard import Arg, ToolContext, ToolHelp, ToolResult, tool
-from pegboard_planning.changing import Change, changed, found
+from pegboard_planning.changes import Change, changed, found
 from pegboard_planning.item import (
     MAX_DESCRIPTION,
     MAX_ITEMS,

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from typing_extensions import TypedDict
 
 from pegboard import Arg, ToolContext, ToolFailure, ToolHelp, ToolResult, tool
-from pegboard_planning.changing import planned
+from pegboard_planning.changes import planned
 from pegboard_planning.item import MAX_ITEMS, MAX_SUBJECT, Status
 from pegboard_planning.kept import Changed, change
 from pegboard_planning.shown import checklist, facts

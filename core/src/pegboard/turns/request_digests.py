@@ -21,7 +21,7 @@ INLINE_CHARS: Final = 300
 """Characters of the longest system message that is kept beside its digest, and not as a blob."""
 
 
-class Asked:
+class RequestDigests:
     """Tells the requests of one attempt in order, each by what is new since the one before.
 
     Args:

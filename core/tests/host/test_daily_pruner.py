@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from pegboard.contracts.errors import StoreError
-from pegboard.host.tidying import Tidying
+from pegboard.host.daily_pruner import DailyPruner
 from pegboard.store.retention import DAY_S, Pruned, Retention
 from pegboard.testing.clock import FakeClock
 
@@ -30,14 +30,14 @@ class Admin:
         return Pruned()
 
 
-def tidying(admin, folder, clock, **times) -> Tidying:
+def pruner(admin, folder, clock, **times) -> DailyPruner:
     facts = {"after_s": 0.0, "look_s": 0.01, **times}
-    return Tidying(admin, Retention(), clock, folder / "tidied", **facts)  # type: ignore[arg-type]
+    return DailyPruner(admin, Retention(), clock, folder / "tidied", **facts)  # type: ignore[arg-type]
 
 
 async def test_it_is_done_once_a_day_whatever_the_number_of_hosts(tmp_path) -> None:
     clock, admin = FakeClock(start=time.time()), Admin()
-    async with tidying(admin, tmp_path, clock), tidying(admin, tmp_path, clock):
+    async with pruner(admin, tmp_path, clock), pruner(admin, tmp_path, clock):
         await anyio.sleep(0.1)
         assert admin.done == 1
         await clock.advance(DAY_S)
@@ -47,14 +47,14 @@ async def test_it_is_done_once_a_day_whatever_the_number_of_hosts(tmp_path) -> N
 
 async def test_a_host_that_is_over_soon_has_no_time_for_it(tmp_path) -> None:
     admin = Admin()
-    async with tidying(admin, tmp_path, FakeClock(), after_s=60.0):
+    async with pruner(admin, tmp_path, FakeClock(), after_s=60.0):
         await anyio.sleep(0.02)
     assert admin.done == 0
 
 
 async def test_where_nothing_was_ever_written_nothing_is_made(tmp_path) -> None:
     admin = Admin()
-    async with tidying(admin, tmp_path / "state", FakeClock()):
+    async with pruner(admin, tmp_path / "state", FakeClock()):
         await anyio.sleep(0.05)
     assert admin.done == 0
     assert not (tmp_path / "state").exists()
@@ -62,7 +62,7 @@ async def test_where_nothing_was_ever_written_nothing_is_made(tmp_path) -> None:
 
 async def test_a_failure_is_told_and_does_not_end_the_host(tmp_path, caplog) -> None:
     admin = Admin(StoreError("the disk is full"))
-    async with tidying(admin, tmp_path, FakeClock(start=time.time())):
+    async with pruner(admin, tmp_path, FakeClock(start=time.time())):
         await anyio.sleep(0.05)
     assert admin.done == 1
     assert "the disk is full" in caplog.text
@@ -70,13 +70,13 @@ async def test_a_failure_is_told_and_does_not_end_the_host(tmp_path, caplog) -> 
 
 async def test_an_error_of_the_block_leaves_it_as_it_is(tmp_path) -> None:
     with pytest.raises(KeyError):
-        async with tidying(Admin(), tmp_path, FakeClock()):
+        async with pruner(Admin(), tmp_path, FakeClock()):
             raise KeyError("mine")
 
 
 async def test_once_stopped_it_begins_nothing(tmp_path) -> None:
     admin = Admin()
-    async with tidying(admin, tmp_path, FakeClock(start=time.time())) as running:
+    async with pruner(admin, tmp_path, FakeClock(start=time.time())) as running:
         running.stop()
         with anyio.CancelScope(shield=True):
             await anyio.sleep(0.05)

@@ -7,12 +7,12 @@ from typing import Final, Literal, cast
 
 from pegboard import ToolFailure, ToolResult
 from pegboard_git.repository import Repository
-from pegboard_git.writing import joining
+from pegboard_git.writing import integration
 from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.changes import commit
 from pegboard_git.writing.conflict import require_no_conflicts
 from pegboard_git.writing.identity import identity
-from pegboard_git.writing.picking import Operation, picked_end
+from pegboard_git.writing.picks import Operation, picked_end
 
 _ANY: Final = tuple(range(256))
 _PICKS: Final = ("cherry-pick", "revert")
@@ -31,7 +31,7 @@ async def go_on(repo: Repository, ask: WriteArguments) -> ToolResult:
             code="invalid_arguments",
         )
     if operation == "rebase":
-        return await joining.rebase_continue(repo, ask)
+        return await integration.rebase_continue(repo, ask)
     await require_no_conflicts(repo, "continue")
     return await _sequenced(repo, operation, "continue")
 
@@ -46,7 +46,7 @@ async def skip(repo: Repository, ask: WriteArguments) -> ToolResult:
             code="invalid_arguments",
         )
     if operation == "rebase":
-        return await joining.rebase_skip(repo, ask)
+        return await integration.rebase_skip(repo, ask)
     return await _sequenced(repo, operation, "skip")
 
 
@@ -54,9 +54,9 @@ async def abort(repo: Repository, ask: WriteArguments) -> ToolResult:
     """Give up what stopped; the branch and its files are again as before it."""
     operation = await _operation(repo, "abort")
     if operation == "rebase":
-        return await joining.rebase_abort(repo, ask)
+        return await integration.rebase_abort(repo, ask)
     await repo.git(operation, "--abort", action="abort")
-    return await joining.now(repo, f"The {operation} was given up.")
+    return await integration.now(repo, f"The {operation} was given up.")
 
 
 async def _operation(repo: Repository, step: Step) -> str:

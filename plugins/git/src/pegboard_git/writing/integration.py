@@ -6,11 +6,11 @@ import os
 from typing import Final
 
 from pegboard import ToolFailure, ToolResult
-from pegboard_git.failing import failure, said_words
+from pegboard_git.failures import failure, said_words
+from pegboard_git.git_call import Output
 from pegboard_git.names import plain, repository_paths, shown, single_revision
 from pegboard_git.reading.state import read_status
 from pegboard_git.repository import Repository
-from pegboard_git.running import Output
 from pegboard_git.withheld import withheld_note, without
 from pegboard_git.writing.arguments import Strategy, WriteArguments
 from pegboard_git.writing.changes import told_commit
@@ -22,7 +22,7 @@ from pegboard_git.writing.conflict import (
 )
 from pegboard_git.writing.identity import identity
 from pegboard_git.writing.in_the_way import require_room
-from pegboard_git.writing.storing import hidden, require_none_hidden
+from pegboard_git.writing.unstored_files import hidden, require_none_hidden
 
 _ANY: Final = tuple(range(256))
 _STEPS: Final = frozenset(

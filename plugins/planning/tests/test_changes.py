@@ -3,7 +3,7 @@ from __future__ import annotations
 from functools import reduce
 
 import pytest
-from pegboard_planning.changing import Change, changed, created, planned
+from pegboard_planning.changes import Change, changed, created, planned
 from pegboard_planning.item import MAX_ITEMS, NOTHING, Item, WorkList
 from pegboard_planning.shown import checklist
 

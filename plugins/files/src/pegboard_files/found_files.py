@@ -12,8 +12,8 @@ from pegboard import FileStat, Sandbox, SandboxError
 from pegboard_files.globs import Glob, name_expression
 from pegboard_files.ignore import IgnoreFiles
 from pegboard_files.open_folders import OpenFolders
+from pegboard_files.tree_walk import WalkRequest, walk_below
 from pegboard_files.unreadable import UnreadableFolders
-from pegboard_files.walking import WalkRequest, walk_below
 
 ALWAYS_SKIPPED: Final = frozenset({".git"})
 

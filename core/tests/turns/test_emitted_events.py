@@ -11,7 +11,7 @@ from pegboard.contracts.stream import (
     TurnStarted,
     UsageReported,
 )
-from pegboard.turns.told import Told
+from pegboard.turns.emitted_events import EmittedEvents
 
 STARTED = TurnStarted(turn="t", provider="p", model="m", trust="operator")
 ENDED = ToolFinished(call="c", name="x", output="7", error=None, duration_ms=1.0)
@@ -41,34 +41,34 @@ REST = [
 
 
 def test_a_turn_that_runs_once_is_told_whole() -> None:
-    told = Told()
-    assert [event for event in [*RUN, *REST] if told.news(event)] == [*RUN, *REST]
+    emitted = EmittedEvents()
+    assert [event for event in [*RUN, *REST] if emitted.news(event)] == [*RUN, *REST]
 
 
 def test_a_turn_taken_up_is_not_told_twice() -> None:
-    told = Told()
-    assert [event for event in [*RUN, *AGAIN, *REST] if told.news(event)] == [*RUN, *REST]
+    emitted = EmittedEvents()
+    assert [event for event in [*RUN, *AGAIN, *REST] if emitted.news(event)] == [*RUN, *REST]
 
 
 def test_a_step_that_was_cut_off_is_told_again() -> None:
-    told = Told()
+    emitted = EmittedEvents()
     cut = [STARTED, StepStarted(step=1), TextStreamed(text="Let")]
     for event in cut:
-        told.news(event)
-    again = [event for event in RUN if told.news(event)]
+        emitted.news(event)
+    again = [event for event in RUN if emitted.news(event)]
     assert again == RUN[1:]
 
 
 def test_notices_are_always_told() -> None:
-    told = Told()
+    emitted = EmittedEvents()
     notice = Noticed(code="x", text="Mind this.")
-    assert told.news(notice)
-    assert told.news(notice)
+    assert emitted.news(notice)
+    assert emitted.news(notice)
 
 
 def test_progress_of_a_call_that_has_ended_is_none() -> None:
-    told = Told()
+    emitted = EmittedEvents()
     progress = ToolProgress(call="c", name="x", message="half")
-    assert told.news(progress)
-    told.news(ENDED)
-    assert not told.news(progress)
+    assert emitted.news(progress)
+    emitted.news(ENDED)
+    assert not emitted.news(progress)

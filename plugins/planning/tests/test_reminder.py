@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pegboard_planning.plugin import plugin
-from pegboard_planning.reminding import (
+from pegboard_planning.reminder import (
     CHANGES,
     LOOKS,
     STEPS,

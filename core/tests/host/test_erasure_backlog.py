@@ -9,7 +9,7 @@ import pytest
 from pegboard import ConversationsErased, Owner, Plugin, ToolContext
 from pegboard.contracts.archive import Erasure
 from pegboard.contracts.errors import StoreError
-from pegboard.host.erasing import Erasing
+from pegboard.host.erasure_backlog import ErasureBacklog
 from pegboard.testing import Call, FakeClock, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -84,17 +84,17 @@ async def test_what_can_not_be_erased_now_stays_for_later(tmp_path, caplog) -> N
     async def tell(event: ConversationsErased) -> None:
         told.append(event)
 
-    erasing = Erasing(archive, (tmp_path,), FakeClock(), tell)
+    backlog = ErasureBacklog(archive, (tmp_path,), FakeClock(), tell)
     broken = tmp_path / "web" / "tables.db"
     broken.parent.mkdir()
     broken.write_bytes(b"no store" * 100)
-    await erasing.catch_up()
+    await backlog.catch_up()
     there = ("web/tables.db",)
     assert archive.found == [replace(gone, left=there), replace(late, left=there)]
     assert "erased later" in caplog.text
     assert told == []
     broken.unlink()
-    await erasing.catch_up()
+    await backlog.catch_up()
     assert archive.found == []
     assert told == [ConversationsErased(conversations=("c1",))]  # nobody is told twice of a turn
 
@@ -109,23 +109,23 @@ async def test_a_file_that_can_not_be_written_costs_nothing_in_the_others(host) 
 
     async with host(inline={"diary": diary([])}, model=model, record=False) as running:
         parts, storages = running.host.parts, running.host.config.paths.plugin_storages
-        erasing = Erasing(parts.archive, (storages,), FakeClock(), tell)
+        backlog = ErasureBacklog(parts.archive, (storages,), FakeClock(), tell)
         broken = storages / "web/tables.db"
         broken.parent.mkdir(parents=True)
         broken.write_bytes(b"no store" * 100)
         await running.ask("note it", chat="one")
         (item,) = await parts.store.conversations()
         await parts.store.forget(item.key)
-        await erasing.catch_up()
+        await backlog.catch_up()
         assert (await running.call("notes")).text == "(no output)"
         await running.ask("note it", chat="one")
-        await erasing.catch_up()
+        await backlog.catch_up()
         assert said(await running.call("notes")) == "a mill, a mill"
         left = await parts.archive.erasures()
         assert {erasure.left for erasure in left} == {("web/tables.db",)}
         assert told == []
         broken.unlink()
-        await erasing.catch_up()
+        await backlog.catch_up()
         assert said(await running.call("notes")) == "a mill, a mill"
         assert list(await parts.archive.erasures()) == []
     assert [event.conversations for event in told] == [(item.key,)]
@@ -139,7 +139,7 @@ async def test_a_store_that_fails_ends_nothing(tmp_path, caplog) -> None:
     async def tell(event: ConversationsErased) -> None:
         raise AssertionError(event)
 
-    await Erasing(Broken(), (tmp_path,), FakeClock(), tell).try_to_catch_up()
+    await ErasureBacklog(Broken(), (tmp_path,), FakeClock(), tell).try_to_catch_up()
     assert "The disk is gone" in caplog.text
 
 
@@ -170,5 +170,5 @@ async def test_a_shared_conversation_loses_what_an_erased_person_left_there(host
             Erasure(number=2, kind="thinned", name="ours"),
         ]
         storages = running.host.config.paths.plugin_storages
-        await Erasing(Archive(*erasures), (storages,), FakeClock(), nobody).catch_up()
+        await ErasureBacklog(Archive(*erasures), (storages,), FakeClock(), nobody).catch_up()
         assert said(await running.call("kept")) == "other"

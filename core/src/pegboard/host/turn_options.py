@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard.contracts.message import InboundMessage
-from pegboard.host.asks import Asks, names
+from pegboard.host.model_choice import ModelChoice, names
 
 if TYPE_CHECKING:
     from pegboard.host.places import Place
@@ -21,7 +21,7 @@ _EFFORT: Final = "_effort"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnWishes:
+class TurnOptions:
     """What the person at this machine wants for one turn.
 
     It is kept with the message, so that whichever host runs the turn goes by it, also after a
@@ -52,7 +52,7 @@ class TurnWishes:
             return message
         return replace(message, metadata={**message.metadata, **given})
 
-    def asks(self, place: Place, own: Asks) -> Asks:
+    def model_choice(self, place: Place, own: ModelChoice) -> ModelChoice:
         """Return whom to ask in a place; what a turn names is asked alone.
 
         Args:
@@ -62,20 +62,20 @@ class TurnWishes:
         provider = self.provider or str(place.config.get("agent.provider", ""))
         model = self.model or str(place.config.get("agent.model", ""))
         if self.provider or self.model:
-            return Asks(provider, model, ())
+            return ModelChoice(provider, model, ())
         if place.stamp is None:
             return own
         given = names(place.config.get("agent.fallbacks"))
-        return Asks(provider, model, given if own.fallbacks is None else own.fallbacks)
+        return ModelChoice(provider, model, given if own.fallbacks is None else own.fallbacks)
 
     @classmethod
-    def of_options(cls, folder: Path, overrides: Mapping[str, Any]) -> TurnWishes:
+    def of_options(cls, folder: Path, overrides: Mapping[str, Any]) -> TurnOptions:
         """Return what the options of a host say for its turns.
 
         Args:
             folder: The folder to work in.
             overrides: Settings that count before all files. Where they name fallbacks, what they
-                name is not asked alone, so it is no wish: the settings say it already.
+                name is not asked alone, so it is no option of a turn: the settings say it already.
         """
         given = {} if "agent.fallbacks" in overrides else overrides
         return cls(
@@ -86,7 +86,7 @@ class TurnWishes:
         )
 
     @classmethod
-    def of(cls, turn: Turn) -> TurnWishes:
+    def of(cls, turn: Turn) -> TurnOptions:
         """Return what the message of a turn says, as it was kept and before any hook saw it."""
         kept = turn.message.metadata if turn.begun is None else _metadata(turn.begun.turn.message)
         folder = kept.get(_FOLDER, "")
@@ -98,7 +98,7 @@ class TurnWishes:
         )
 
 
-NO_WISHES: Final = TurnWishes()
+NO_TURN_OPTIONS: Final = TurnOptions()
 
 
 def _metadata(message: Mapping[str, Any]) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ _OF_A_STEP = (TextStreamed, ThinkingStreamed, TextRestarted, UsageReported)
 _OF_A_CALL = (ToolStarted, ApprovalAsked, ToolProgress, ToolFinished)
 
 
-class Told:
+class EmittedEvents:
     """Passes on the events of a turn, each once, though several attempts of it report them.
 
     An attempt that takes a turn up runs it again from its start, out of what is recorded: a step is

@@ -65,7 +65,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supposed:
+class SupposedCaller:
     """Somebody who is supposed to ask for a tool, and what would decide about them.
 
     Args:
@@ -121,7 +121,7 @@ class Supposed:
         return verdict
 
 
-async def suppose(host: Host, question: Question) -> Supposed:
+async def suppose(host: Host, question: Question) -> SupposedCaller:
     """Return the identity that somebody would have, and what would decide about them.
 
     A channel is imported only when its manifest does not say what it can do.
@@ -135,7 +135,7 @@ async def suppose(host: Host, question: Question) -> Supposed:
     caller, standing, refused = await _person(host, question)
     if question.agent is not None:
         caller = replace(caller, agent=_known_agent(host, question.agent))
-    return Supposed(
+    return SupposedCaller(
         question=question,
         caller=_started(caller, question.origin),
         policy=_under(host.dispatcher.policy, autonomy),

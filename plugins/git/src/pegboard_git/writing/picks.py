@@ -6,9 +6,9 @@ import os
 from typing import Final, Literal
 
 from pegboard import ToolFailure, ToolResult
+from pegboard_git.git_call import Output
 from pegboard_git.names import revision, single_revision
 from pegboard_git.repository import Repository
-from pegboard_git.running import Output
 from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.changes import told_commit
 from pegboard_git.writing.conflict import require_idle, stopped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 
-class Asks(NamedTuple):
+class ModelChoice(NamedTuple):
     """Whom a run asks.
 
     Args:
@@ -25,7 +25,7 @@ class Asks(NamedTuple):
         """True when nobody stands in for it, whatever an agent says."""
         return self.fallbacks == ()
 
-    def within(self, outer: Asks) -> Asks:
+    def within(self, outer: ModelChoice) -> ModelChoice:
         """Return whom an agent asks that has less to say than the run that it belongs to.
 
         Args:
@@ -40,7 +40,7 @@ class Asks(NamedTuple):
         return outer._replace(fallbacks=self.fallbacks)
 
 
-AS_CONFIGURED: Final = Asks()
+AS_CONFIGURED: Final = ModelChoice()
 
 
 def names(given: object) -> tuple[str, ...] | None:

@@ -28,7 +28,7 @@ _LONGEST_TIME: Final = 40
 _log = logging.getLogger(__name__)
 
 
-class Tidying:
+class DailyPruner:
     """Prunes the store in the background for as long as it is entered.
 
     Args:
@@ -59,7 +59,7 @@ class Tidying:
         self._group: anyio.abc.TaskGroup | None = None
         self._scope = anyio.CancelScope()
 
-    async def __aenter__(self) -> Tidying:
+    async def __aenter__(self) -> DailyPruner:
         group = anyio.create_task_group()
         self._group = await group.__aenter__()
         group.start_soon(self._run)

@@ -19,7 +19,7 @@ from pegboard.turns.setup import Turn, TurnServices
 _log = logging.getLogger(__name__)
 
 
-class Telling:
+class TurnAnnouncer:
     """Tells of one attempt of a turn: to its channel, to those who watch, to hooks.
 
     Args:

@@ -13,7 +13,7 @@ from pegboard_git.writing.arguments import WriteArguments
 from pegboard_git.writing.conflict import require_idle, require_no_conflicts
 from pegboard_git.writing.identity import identity
 from pegboard_git.writing.in_the_way import require_nothing_in_the_way
-from pegboard_git.writing.storing import require_none_hidden
+from pegboard_git.writing.unstored_files import require_none_hidden
 
 
 async def reset(repo: Repository, ask: WriteArguments) -> ToolResult:

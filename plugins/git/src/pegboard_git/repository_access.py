@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from pegboard import Sandbox, SandboxError, ToolContext, ToolFailure
-from pegboard_git.failing import failure
+from pegboard_git.failures import failure
+from pegboard_git.git_call import ceiling, run
 from pegboard_git.hardening import FIXED, Pairs, answers, environment, submodule_answers
 from pegboard_git.names import plain, shown
 from pegboard_git.repository import Repository
-from pegboard_git.running import ceiling, run
 
 if TYPE_CHECKING:
     from pegboard_git.config import GitSettings

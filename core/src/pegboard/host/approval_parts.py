@@ -17,7 +17,7 @@ from pegboard.turns.approvals import ApprovalDesk
 from pegboard.turns.confirm import Confirmations
 
 
-class Asking:
+class ApprovalParts:
     """Joins what takes part in questions about calls.
 
     Args:

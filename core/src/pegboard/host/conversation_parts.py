@@ -7,12 +7,12 @@ from typing import Final
 
 from pegboard.conversations.history import History
 from pegboard.conversations.key import ConversationKey
-from pegboard.host.asks import AS_CONFIGURED
-from pegboard.host.erasing import Erasing
+from pegboard.host.daily_pruner import DailyPruner
+from pegboard.host.erasure_backlog import ErasureBacklog
+from pegboard.host.model_choice import AS_CONFIGURED
 from pegboard.host.options import HostOptions
 from pegboard.host.parts import HostParts
 from pegboard.host.session_admin import SessionAdmin
-from pegboard.host.tidying import Tidying
 from pegboard.providers.route import Route
 from pegboard.store.retention import Retention
 from pegboard.turns.compaction import CompactCommand, Compactor
@@ -21,7 +21,7 @@ _ALL: Final = {"max_messages": sys.maxsize, "max_chars": sys.maxsize}
 """With summaries nothing is left out of what a model is given."""
 
 
-class Keeping:
+class ConversationParts:
     """The parts that have to do with it, joined.
 
     Args:
@@ -48,14 +48,14 @@ class Keeping:
             new_id=parts.new_id,
             changed=self.history.forget,
             audit=parts.audit,
-            elsewhere=Erasing(
+            elsewhere=ErasureBacklog(
                 parts.archive,
                 (config.paths.plugin_storages, config.paths.state),  # here are the news
                 clock,
                 lambda event: parts.hooks.observe(event),
             ).try_to_catch_up,
         )
-        self.tidying = Tidying(
+        self.pruner = DailyPruner(
             self.sessions,
             Retention.of(config.section("store")),
             clock,
@@ -65,5 +65,5 @@ class Keeping:
     async def _route(self, key: str) -> Route:
         """Return whom the agent of a conversation asks."""
         agent = self._parts.agents.known(ConversationKey.read(key).agent)
-        asks = AS_CONFIGURED if agent is None else agent.asks
-        return await self._parts.models.route(*asks)
+        model_choice = AS_CONFIGURED if agent is None else agent.model_choice
+        return await self._parts.models.route(*model_choice)

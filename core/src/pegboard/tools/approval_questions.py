@@ -17,7 +17,7 @@ from pegboard.tools import refusals
 from pegboard.tools.run_scope import CallRequest, FoundCall
 
 
-class Asking:
+class ApprovalQuestions:
     """Asks about calls, and records what became of them.
 
     Args:

@@ -20,7 +20,7 @@ Tell = Callable[[ConversationsErased], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
-class Erasing:
+class ErasureBacklog:
     """Erases in the storage of plugins, which need not be there for it, and tells those that are.
 
     The store remembers what was erased until all of it is done: a crash, or a file that can't be
