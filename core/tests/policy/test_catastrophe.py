@@ -208,7 +208,7 @@ LET_PASS = (
     "rm -f ~/.cache/x",
     "cd /tmp/x && rm -rf *",
     "cd build; rm -rf .",
-    "cd / && ls; cd /work/x && rm -rf *",
+    "cd / && ls; cd /srv/x && rm -rf *",
     "cd ~ && rm -rf $OLD",
     "cd ~ && rm -rf project",
     'echo "rm -rf /"',
