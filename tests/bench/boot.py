@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from pegboard.testing import make_dist
+from pegboard.testing.dists import hello_manifest
 
 TARGETS = {50: 1.5, 200: 2.0}
 ROUNDS = 15
@@ -36,10 +39,18 @@ def measure(row: Any, peers_python: Any) -> Any:
             listing = [sys.executable, "-m", "pegboard", "plugins", "list"]
             reference = [sys.executable, "-c", "import click, pluggy"]
             cpu_ms(listing, environment), cpu_ms(reference, environment)  # warm the byte code
+            check(listing, environment)
             for _ in range(ROUNDS):
                 result.ours.append(cpu_ms(listing, environment))
                 result.reference.append(cpu_ms(reference, environment))
         yield result
+
+
+def check(listing: list[str], environment: dict[str, str]) -> None:
+    """Make sure that what is measured is a list of plugins that work."""
+    out = subprocess.run([*listing, "--json"], env=environment, capture_output=True, check=True)
+    states = {plugin["state"] for plugin in json.loads(out.stdout)["plugins"]}
+    assert states == {"ready"}, states
 
 
 def plugins(site: Path, count: int) -> None:
@@ -64,7 +75,8 @@ def plugins(site: Path, count: int) -> None:
             }
             for index in range(TOOLS)
         ]
-        make_dist(site, name, manifest={"tools": tools})
+        entry = f"{name.replace('-', '_')}.plugin:plugin"
+        make_dist(site, name, manifest=hello_manifest(name, entry, tools=tools))
 
 
 def cpu_ms(argv: list[str], environment: dict[str, str]) -> float:

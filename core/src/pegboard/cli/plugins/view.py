@@ -90,7 +90,10 @@ def _tool_clashes(boot: Boot) -> tuple[Problem, ...]:
         if record.manifest is not None
         for tool in record.manifest.tools
     ]
-    names = [name for _, tool in wanted for name in (tool["name"], *tool.get("aliases", ()))]
+    names = [tool["name"] for _, tool in wanted]
+    own = set(names)
+    # an alias that is a tool's own name is that tool's: nobody else gets it
+    names += [name for _, tool in wanted for name in tool.get("aliases", ()) if name not in own]
     chosen = boot.config.section("names")
     if not chosen and len(set(names)) == len(names):
         return ()  # as it nearly always is, and `plugins list` must be quick
@@ -106,10 +109,12 @@ def _tool_clashes(boot: Boot) -> tuple[Problem, ...]:
 def missing_requirements(boot: Boot) -> tuple[Problem, ...]:
     """Return what usable plugins require and is not installed, of whatever version."""
     from pegboard.config.schema import Problem
-    from pegboard.plugins.discovery.requirements import missing
-    from pegboard.plugins.discovery.scan import installed_names
+    from pegboard.plugins.discovery.requirements import applying, missing
 
-    installed = installed_names(boot.path)
+    lines = {line for record in boot.usable for line in record.found.requires}
+    lacking = set(missing(lines, boot.installed))
+    if not lacking:
+        return ()
     return tuple(
         Problem(
             record.id,
@@ -118,7 +123,8 @@ def missing_requirements(boot: Boot) -> tuple[Problem, ...]:
             f"pip install '{requirement.name}{requirement.range}'",
         )
         for record in boot.usable
-        for requirement in missing(record.found.requires, installed)
+        for requirement in applying(record.found.requires)
+        if requirement in lacking
     )
 
 

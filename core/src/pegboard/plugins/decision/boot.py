@@ -43,9 +43,13 @@ class Boot:
         safe: True when only first-party plugins are loaded.
         only: The ids that were asked for, or None.
         path: Where plugins were looked for; None = `sys.path`.
+        installed: Normalised names of all distributions that are there, plugins or not.
     """
 
-    __slots__ = ("_basis", "_by_id", "config", "only", "path", "problems", "records", "safe")
+    __slots__ = (
+        *("_basis", "_by_id", "config", "installed", "only", "path", "problems", "records"),
+        "safe",
+    )
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Boot:
         safe: bool = False,
         only: tuple[str, ...] | None = None,
         path: tuple[str, ...] | None = None,
+        installed: frozenset[str] = frozenset(),
         basis: tuple[tuple[Candidate, ...], Situation] | None = None,
     ) -> None:
         self.records = records
@@ -64,6 +69,7 @@ class Boot:
         self.safe = safe
         self.only = only
         self.path = path
+        self.installed = installed
         self._basis = basis
         # Of two distributions with one id, the usable one comes first and so is the one found.
         self._by_id = {record.id: record for record in reversed(records)}
@@ -121,6 +127,7 @@ class Boot:
             safe=self.safe,
             only=self.only,
             path=self.path,
+            installed=self.installed,
             basis=(candidates, situation),
         )
 
@@ -207,6 +214,7 @@ def _boot(
         safe=situation.safe,
         only=asked,
         path=tuple(path) if path is not None else None,
+        installed=listing.installed,
         basis=(candidates, situation),
     )
 

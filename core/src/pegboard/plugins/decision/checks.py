@@ -6,6 +6,7 @@ A check returns None when there is nothing to say, else what it found; the first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from pegboard.config.core_schema import CORE, RESERVED
@@ -15,16 +16,6 @@ from pegboard.config.schema import check, schema_fault
 from pegboard.contracts.capability import capability_fault
 from pegboard.contracts.errors import ConfigError, ManifestError, PegboardError
 from pegboard.contracts.hook_names import BEHAVIOUR_HOOKS
-from pegboard.plugins.decision.mending import (
-    another_version,
-    crash_fix,
-    failure_fix,
-    mend_code,
-    mend_manifest,
-    mend_project,
-    reinstall,
-    uninstall,
-)
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import State
 from pegboard.plugins.discovery.chat_command import KIND as CHAT_COMMAND
@@ -59,7 +50,11 @@ def blocked(candidate: Candidate, situation: Situation) -> Finding | None:
             continue
         if block.below and _at_least(found.version, block.below):
             continue
-        fix = f"pip install '{found.dist}>={block.below}'" if block.below else uninstall(found)
+        fix = (
+            f"pip install '{found.dist}>={block.below}'"
+            if block.below
+            else _mending().uninstall(found)
+        )
         more = f" ({block.link})" if block.link else ""
         reason = f"{found.dist} {found.version} is blocked: {block.reason}{more}"
         return Finding(State.BLOCKED, reason, fix, {"link": block.link})
@@ -95,21 +90,25 @@ def malformed(candidate: Candidate, situation: Situation) -> Finding | None:
     """Find a distribution whose own files are broken, or an id that can't be one."""
     found = candidate.found
     if found.problem:
-        return Finding(State.FAILED, f"{found.dist}: {found.problem}", reinstall(found))
+        return Finding(State.FAILED, f"{found.dist}: {found.problem}", _mending().reinstall(found))
     if not is_id(found.id):
         reason = (
             f"{found.dist}: {found.id!r} can't be the id of a plugin; an id has small letters, "
             "digits and single `-`, first a letter"
         )
-        return Finding(State.FAILED, reason, mend_project(found, _ID, uninstall(found)))
+        return Finding(
+            State.FAILED, reason, _mending().mend_project(found, _ID, _mending().uninstall(found))
+        )
     if found.id in RESERVED or found.id == CORE:
         reason = f"{found.dist}: the id {found.id!r} is reserved by Pegboard itself"
-        return Finding(State.FAILED, reason, mend_project(found, _ID, uninstall(found)))
+        return Finding(
+            State.FAILED, reason, _mending().mend_project(found, _ID, _mending().uninstall(found))
+        )
     if not _is_reference(found.value):
         reason = (
             f"{found.dist}: its entry point {found.value!r} is neither `module:object` nor `module`"
         )
-        fix = mend_project(found, "the entry point", another_version(found))
+        fix = _mending().mend_project(found, "the entry point", _mending().another_version(found))
         return Finding(State.FAILED, reason, fix)
     return None
 
@@ -127,11 +126,11 @@ def failed_before(candidate: Candidate, situation: Situation) -> Finding | None:
     details = {"phase": failure.phase, "traceback": failure.traceback, "at": failure.at}
     if failure.crashed:
         reason = f"the whole process died while importing {found.dist} {found.version}"
-        return Finding(State.FAILED, reason, crash_fix(found), details)
+        return Finding(State.FAILED, reason, _mending().crash_fix(found), details)
     last = failure.traceback.strip().rpartition("\n")[2].strip()
     what = failure.reason or f"{failure.phase} failed" + (f": {last[:300]}" if last else "")
     reason = f"{found.dist} {found.version}: {what}"
-    return Finding(State.FAILED, reason, failure_fix(found, failure), details)
+    return Finding(State.FAILED, reason, _mending().failure_fix(found, failure), details)
 
 
 def incompatible(candidate: Candidate, situation: Situation) -> Finding | None:
@@ -166,7 +165,7 @@ def broken_manifest(candidate: Candidate, situation: Situation) -> Finding | Non
         if name not in BEHAVIOUR_HOOKS:
             hint = did_you_mean(name, BEHAVIOUR_HOOKS)
             reason = f"{found.dist}: it implements the hook {name!r}, which does not exist{hint}"
-            return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
+            return Finding(State.FAILED, reason, _mending().mend_code(found, again=_build(found)))
     return _forbidden_capability(candidate) or _wrong_chat_command(candidate)
 
 
@@ -180,7 +179,7 @@ def _forbidden_capability(candidate: Candidate) -> Finding | None:
         fault = capability_fault(names, tool["capability"], tool.get("control"))
         if fault is not None:
             reason = f"{found.dist}: its tool {tool['name']} is refused: {fault}"
-            fix = mend_code(found, again=_build(found))
+            fix = _mending().mend_code(found, again=_build(found))
             return Finding(State.FAILED, reason, fix, {"tool": tool["name"]})
     return None
 
@@ -194,7 +193,7 @@ def _wrong_chat_command(candidate: Candidate) -> Finding | None:
         fault = chat_command_fault(fact, manifest.tools)
         if fault:
             reason = f"{found.dist}: its chat command /{fact.name} is wrong: {fault}"
-            return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
+            return Finding(State.FAILED, reason, _mending().mend_code(found, again=_build(found)))
     return None
 
 
@@ -240,7 +239,7 @@ def misconfigured(candidate: Candidate, situation: Situation) -> Finding | None:
     broken = schema_fault(schema or {})
     if broken:
         reason = f"{found.dist}: the schema of its settings {broken}"
-        return Finding(State.FAILED, reason, mend_code(found, again=_build(found)))
+        return Finding(State.FAILED, reason, _mending().mend_code(found, again=_build(found)))
     first, *others = [situation.config.located(problem) for problem in problems]
     reason = first.message + (f"; {len(others)} more" if others else "")
     details = {"problems": [problem._asdict() for problem in (first, *others)]}
@@ -256,7 +255,7 @@ def conflict(found: FoundPlugin, rivals: list[FoundPlugin]) -> Finding:
     ]
     others = [dist for dist in dists if dist != keep[0].dist]
     reason = f"the distributions {' and '.join(dists)} both have a plugin {found.id!r}"
-    fix = f"pip uninstall {' '.join(others)}" if others else uninstall(found)
+    fix = f"pip uninstall {' '.join(others)}" if others else _mending().uninstall(found)
     return Finding(State.CONFLICT, reason, fix, {"dists": dists})
 
 
@@ -322,12 +321,16 @@ def _at_least(version: str, bound: str) -> bool:
 
 def _range_fix(found: FoundPlugin, what: str) -> str:
     """Return what mends a range that leaves out this Pegboard: code states the API's."""
+    from pegboard.plugins.decision.mending import another_version, mend_code, mend_project
+
     if what == _API:
         return mend_code(found, again=_build(found))
     return mend_project(found, f"the range of {what}", another_version(found))
 
 
 def _fault_fix(found: FoundPlugin, fault: PegboardError) -> str:
+    from pegboard.plugins.decision.mending import mend_code, mend_manifest, reinstall
+
     if "traceback" in fault.details:
         return mend_code(found, str(fault.details["traceback"]))
     return mend_manifest(found) if isinstance(fault, ManifestError) else reinstall(found)
@@ -335,3 +338,10 @@ def _fault_fix(found: FoundPlugin, fault: PegboardError) -> str:
 
 def _build(found: FoundPlugin) -> str:
     return f"pegboard plugins build {found.id}"
+
+
+def _mending() -> ModuleType:
+    """Return what knows how to mend a plugin; where all are well a boot does without it."""
+    from pegboard.plugins.decision import mending
+
+    return mending

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pegboard.plugins.decision.checks import CHECKS, EXCLUSIONS, Check, Finding, conflict
-from pegboard.plugins.decision.mending import read_name
 from pegboard.plugins.decision.order import order
 from pegboard.plugins.decision.situation import Candidate, Situation
 from pegboard.plugins.decision.state import PluginRecord, State
@@ -16,6 +15,7 @@ from pegboard.plugins.discovery.first_party import (
     package_of,
 )
 from pegboard.plugins.discovery.scan import normalized
+from pegboard.plugins.discovery.versions import read_name
 
 
 def decide(candidates: Sequence[Candidate], situation: Situation) -> tuple[PluginRecord, ...]:

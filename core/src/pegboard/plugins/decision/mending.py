@@ -17,7 +17,7 @@ from pegboard.plugins.discovery.own_code import (
     shown_file,
 )
 from pegboard.plugins.discovery.scan import FoundPlugin, normalized
-from pegboard.plugins.discovery.versions import read_requirement
+from pegboard.plugins.discovery.versions import read_name
 
 _MISSING_MODULE: Final = r"ModuleNotFoundError: No module named '([\w.]+)'"
 _PLACE: Final = r'File "([^"\n]+)", line (\d+)'
@@ -146,14 +146,6 @@ def author_place(found: FoundPlugin, traceback: str) -> str:
     folders = own_folders(found) if places else ()
     own = [(file, line) for file, line in places if is_own(file, folders)]
     return f"{shown_file(own[-1][0])}:{own[-1][1]}" if own else ""
-
-
-def read_name(requirement: str) -> str:
-    """Return the distribution that a `Requires-Dist` line names, or "" when it names none."""
-    try:
-        return read_requirement(requirement).name
-    except ValueError:
-        return ""
 
 
 def _same(found: FoundPlugin, origin: Origin) -> str:

@@ -14,7 +14,6 @@ from pegboard.contracts.hook_names import API_VERSION
 from pegboard.plugins.decision.failures import Failure
 from pegboard.plugins.discovery.dist_info import read_bytes
 from pegboard.plugins.discovery.manifest import Manifest
-from pegboard.plugins.discovery.own_code import code_stamp
 from pegboard.plugins.discovery.scan import FoundPlugin
 
 BLOCKED_FILE: Final = os.path.join(os.path.dirname(__file__), "blocked.json")  # noqa: PTH118, PTH120
@@ -52,6 +51,13 @@ class Block(NamedTuple):
     link: str = ""
 
 
+def _stamp_of(found: FoundPlugin) -> str:
+    """Return the stamp of a plugin's files; what reads it is imported only after a failure."""
+    from pegboard.plugins.discovery.own_code import code_stamp
+
+    return code_stamp(found)
+
+
 class Situation(NamedTuple):
     """Everything that the decisions depend on, so that they are pure functions.
 
@@ -74,7 +80,7 @@ class Situation(NamedTuple):
     config: Config
     has_binary: Callable[[str], bool]
     has_secret: Callable[[str], bool]
-    stamp_of: Callable[[FoundPlugin], str] = code_stamp
+    stamp_of: Callable[[FoundPlugin], str] = _stamp_of
     disabled: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
     only_from: str = ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "chat_command"
 LONGEST: Final = 32
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+_NAME: Final = r"[a-z][a-z0-9]*([-_][a-z0-9]+)*"
 _FACTS: Final[Mapping[str, type]] = {"tool": str, "argument": str, "arguments": dict}
 
 
@@ -44,7 +44,7 @@ def chat_command_fault(fact: ContributionFact, tools: Iterable[Mapping[str, Any]
         fact: A contribution of the kind `chat_command`.
         tools: The tools of the same plugin, as its manifest holds them.
     """
-    if not _NAME.fullmatch(fact.name) or len(fact.name) > LONGEST:
+    if not re.fullmatch(_NAME, fact.name) or len(fact.name) > LONGEST:
         return (
             f"it is a word of small letters, digits, `-` and `_`, at most {LONGEST}, first a letter"
         )

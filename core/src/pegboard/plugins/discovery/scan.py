@@ -65,6 +65,7 @@ class PathListing:
         self.entries = [
             entry for entry in (sys.path if path is None else path) if isinstance(entry, str)
         ]
+        self.installed: frozenset[str] = frozenset()  # names of distributions, once scanned
         self._names: dict[str, frozenset[str]] = {}
 
     def names(self, entry: str) -> frozenset[str]:
@@ -109,15 +110,8 @@ def scan(
             if name not in seen:
                 seen.add(name)
                 found.extend(_plugins_of(info))
+    listing.installed = frozenset(seen)
     return sorted(found, key=lambda plugin: (plugin.id, plugin.dist))
-
-
-def installed_names(path: Sequence[str] | None = None) -> frozenset[str]:
-    """Return the normalised names of all installed distributions, plugins or not."""
-    listing = PathListing(path)
-    return frozenset(
-        name for entry in listing.entries for name, _ in _distributions(entry, listing)
-    )
 
 
 def _distributions(entry: str, listing: PathListing) -> Iterator[tuple[str, DistInfo]]:

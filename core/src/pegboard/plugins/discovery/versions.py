@@ -163,3 +163,11 @@ def _in_series(key: Key, version: str, drop: int) -> bool:
     series = series[: len(series) - drop]
     release = [*key[1], *[0] * len(series)]
     return key[0] == int(match["epoch"] or 0) and release[: len(series)] == series
+
+
+def read_name(requirement: str) -> str:
+    """Return the distribution that a `Requires-Dist` line names, or "" when it names none."""
+    try:
+        return read_requirement(requirement).name
+    except ValueError:
+        return ""
