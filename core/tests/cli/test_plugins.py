@@ -41,6 +41,21 @@ def test_the_list_shows_state_and_what_each_provides(here):
     assert "  why  " in ended.out and "  fix  " in ended.out
 
 
+def test_the_list_tells_of_a_name_that_two_plugins_want(here):
+    here.plugin("rain", manifest={"tools": [TOOL]})
+    here.plugin("weather", manifest={"tools": [TOOL]})
+    (problem,) = here.run("plugins", "list", "--json").json["problems"]
+    assert "forecast" in problem["message"]
+    assert "pegboard config set names.forecast" in problem["fix"]
+
+
+def test_an_alias_that_is_a_tools_own_name_is_no_clash(here):
+    other = {**TOOL, "name": "outlook", "aliases": ["forecast"]}
+    here.plugin("rain", manifest={"tools": [other]})
+    here.plugin("weather", manifest={"tools": [TOOL]})
+    assert here.run("plugins", "list", "--json").json["problems"] == []
+
+
 def test_json_of_the_list_says_all_of_it(here):
     here.plugin("weather", manifest={"tools": [TOOL], "summary": "Weather."})
     (record,) = here.run("plugins", "list", "--json").json["plugins"]

@@ -68,6 +68,7 @@ def test_a_manifest_that_was_built_in_memory_is_judged_like_one_from_a_file(mach
     assert machine.only(booted, "git").state == "missing-need"
     adopted = booted.adopt({"web": Manifest("web", services=("cache",))})
     assert machine.only(adopted, "git").state == "ready"
+    assert {"pegboard_git", "pegboard_web"} <= adopted.installed == booted.installed
     assert machine.only(adopted).state == "unmanifested"
     assert machine.only(adopted).manifest == Manifest("web", services=("cache",))
     worse = booted.adopt({"web": Manifest("web", api=">=2")})
