@@ -1,4 +1,4 @@
-"""What is said in words to `file_read`, as its manifest states it."""
+"""What is said in words to tools for files, as their manifest states it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from pegboard import Intent, match_intent
 
 MANIFEST = json.loads((files("pegboard_files") / "plugin.json").read_text("utf-8"))
-(TOOL,) = (tool for tool in MANIFEST["tools"] if tool["name"] == "file_read")
 
 
-def said(text: str) -> list[dict[str, Any]]:
-    intents = [Intent(item["pattern"], item.get("arguments", {})) for item in TOOL["intents"]]
+def said(text: str, name: str = "file_read") -> list[dict[str, Any]]:
+    (tool,) = (tool for tool in MANIFEST["tools"] if tool["name"] == name)
+    intents = [Intent(item["pattern"], item.get("arguments", {})) for item in tool["intents"]]
     return [found for intent in intents if (found := match_intent(intent, text)) is not None]
 
 
@@ -36,3 +36,11 @@ def test_a_phrase_is_one_call(text: str, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", ["read lines of a.py", "read a.py lines 3", "count the lines"])
 def test_other_words_are_none(text: str) -> None:
     assert said(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What is in this folder?", "what's in here", "list the files here", "show the files here"],
+)
+def test_the_folder_that_one_is_in_needs_no_name(text: str) -> None:
+    assert said(text, "list_dir")[:1] == [{}]
